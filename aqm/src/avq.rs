@@ -19,8 +19,8 @@
 
 use std::any::Any;
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Rate, Time};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Rate, Time, configuration};
 
 use crate::change::{parameters, valid};
 use crate::discipline::{Discipline, MAX, PROBABILITY};
@@ -30,51 +30,26 @@ use crate::{
 
 const PAPER: &str = "Kunniyur, Srikant 2001, figure 1";
 
+const SIZES: Domain = Domain::Bytes(1, MAX);
+
+configuration! {
 /// Parameters of an AVQ queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AvqConfig {
     /// The most bytes that wait; further packets are refused. Default: 100,000, the 100 packets of
     /// 1000 bytes of the paper's simulations.
-    pub limit: u64,
+    pub limit: u64 = 100_000 => (SIZES, "Kunniyur, Srikant 2001 s4");
     /// B, the size of the virtual queue in bytes. Default: `limit`.
-    pub buffer: Option<u64>,
+    pub buffer: Option<u64> = None => (SIZES, PAPER, derived "`limit`");
     /// C, the rate of the link. Default: 10 Mbit/s, that of the paper's simulations.
-    pub bandwidth: Rate,
+    pub bandwidth: Rate = const { Rate::from_bps(10_000_000).unwrap() } => (Domain::Rate, PAPER);
     /// The utilization to settle at. Default: 0.98.
-    pub gamma: f64,
+    pub gamma: f64 = 0.98 => (PROBABILITY, PAPER);
     /// The adaptation rate of the virtual capacity. Default: 0.15.
-    pub alpha: f64,
+    pub alpha: f64 = 0.15 => (Domain::Number(0.0, 1000.0, ""), PAPER);
     /// Mark packets that can carry a mark instead of dropping them. Default: off.
-    pub ecn: bool,
-}
-
-impl Default for AvqConfig {
-    fn default() -> AvqConfig {
-        AvqConfig {
-            limit: 100_000,
-            buffer: None,
-            bandwidth: const { Rate::from_bps(10_000_000).unwrap() },
-            gamma: 0.98,
-            alpha: 0.15,
-            ecn: false,
-        }
-    }
-}
-
-impl Configurable for AvqConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let sizes = Domain::Bytes(1, MAX);
-        v.parameter("limit", sizes, "Kunniyur, Srikant 2001 s4", &mut self.limit);
-        v.derived("buffer", sizes, PAPER, "`limit`", &mut self.buffer);
-        v.parameter("bandwidth", Domain::Rate, PAPER, &mut self.bandwidth);
-        v.parameter("gamma", PROBABILITY, PAPER, &mut self.gamma);
-        v.parameter("alpha", Domain::Number(0.0, 1000.0, ""), PAPER, &mut self.alpha);
-        v.parameter("ecn", Domain::Flag, PAPER, &mut self.ecn);
-    }
-
-    fn problem(&self) -> Option<&'static str> {
-        AvqConfig::problem(self)
-    }
+    pub ecn: bool = false => (Domain::Flag, PAPER);
+} problem
 }
 
 impl Discipline for AvqConfig {

@@ -19,8 +19,8 @@
 
 use std::any::Any;
 
-use ackclock_units::parameter::{Configurable, Domain, Setting, Value, Visitor};
-use ackclock_units::{Random, Span, Time, maths, named};
+use ackclock_units::parameter::{Domain, Setting, Value};
+use ackclock_units::{Random, Span, Time, configuration, maths, named};
 
 use crate::change::{parameters, valid};
 use crate::discipline::{Discipline, MAX, PROBABILITY};
@@ -28,41 +28,46 @@ use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Limit, Probe, QueueDisc, Queued, Store,
 };
 
+const THESIS: &str = "Bartók 2001, table 1";
+
+configuration! { self:
 /// Parameters of a BLUE queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BlueConfig {
     /// A packet is refused only if more than this waits already, so that the backlog exceeds it by
     /// one packet at most (section 3.3). Default: 51,200 bytes, the `50kB` of the thesis as tc
     /// reads it (tc requires it).
-    pub limit: Limit,
+    pub limit: Limit = Limit::Bytes(51_200) => (Domain::Size(1, MAX), "Bartók 2001 s3.3");
+    /// The changes that a change freezes. Default: rise and fall.
+    pub updates: BlueUpdates = BlueUpdates::Shared => (BlueUpdates::DOMAIN, "Bartók 2001 s3.2");
     /// No change sooner than this after the last one. Default: 10 ms (table 1).
-    pub freeze: Span,
+    pub freeze: Span = Span::from_millis(10) => (Domain::Time { positive: false }, THESIS);
     /// The probability at the start; with `inc` and `dec` of 0 it stays there. Default: 0 (table
     /// 1).
-    pub init: f64,
+    pub init: f64 = 0.0 => (PROBABILITY, THESIS);
     /// A rise of the probability. Default: 0.0025 (table 1).
-    pub inc: f64,
+    pub inc: f64 = 0.0025 => (PROBABILITY, THESIS);
     /// A fall of the probability. Default: 0.00125 (table 1).
-    pub dec: f64,
+    pub dec: f64 = 0.00125 => (PROBABILITY, THESIS);
     /// The highest probability. Default: 1 (table 1).
-    pub max: f64,
+    pub max: f64 = 1.0 => (PROBABILITY, THESIS);
     /// Mark packets that can carry a mark instead of dropping them. Default: off (table 1).
-    pub ecn: bool,
-    /// The changes that a change freezes. Default: rise and fall.
-    pub updates: BlueUpdates,
+    pub ecn: bool = false => (Domain::Flag, THESIS);
     /// The backlog L above which the probability rises before packets are lost. Default: half of
     /// `limit`.
-    pub threshold: BlueThreshold,
+    pub threshold: BlueThreshold = BlueThreshold::HalfLimit =>
+        (Domain::PartOfLimit { packets: matches!(self.limit, Limit::Packets(_)), most: MAX }, "Bartók 2001 s3.2");
     /// Packets that cannot carry a mark are dropped with a probability of their own, this times
     /// P_m to the power of `drop_power`, but no more than P_m: the mapping that section 5.3.1
     /// leaves to future work. Default: 1, with a power of 1 P_m itself.
-    pub drop_scale: f64,
+    pub drop_scale: f64 = 1.0 => (PROBABILITY, "own; Bartók 2001 s5.3.1");
     /// See `drop_scale`. Default: 1.
-    pub drop_power: f64,
+    pub drop_power: f64 = 1.0 => (Domain::Number(0.0, 4.0, ""), "own; Bartók 2001 s5.3.1");
     /// While the link is idle the probability falls by `dec` every `freeze`, as if the link had
     /// asked for packets all the time; section 6 leaves that to future work. Default: off, one fall
     /// each time that the link falls idle.
-    pub decay: bool,
+    pub decay: bool = false => (Domain::Flag, "own; Bartók 2001 s6");
+} problem
 }
 
 /// The changes that a change of the probability freezes (section 3.2).
@@ -83,48 +88,6 @@ pub enum BlueThreshold {
     At(u64),
     /// Only lost packets raise the probability.
     Off,
-}
-
-impl Default for BlueConfig {
-    fn default() -> BlueConfig {
-        BlueConfig {
-            limit: Limit::Bytes(51_200),
-            freeze: Span::from_millis(10),
-            init: 0.0,
-            inc: 0.0025,
-            dec: 0.00125,
-            max: 1.0,
-            ecn: false,
-            updates: BlueUpdates::Shared,
-            threshold: BlueThreshold::HalfLimit,
-            drop_scale: 1.0,
-            drop_power: 1.0,
-            decay: false,
-        }
-    }
-}
-
-impl Configurable for BlueConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let thesis = "Bartók 2001, table 1";
-        v.parameter("limit", Domain::Size(1, MAX), "Bartók 2001 s3.3", &mut self.limit);
-        v.parameter("updates", BlueUpdates::DOMAIN, "Bartók 2001 s3.2", &mut self.updates);
-        v.parameter("freeze", Domain::Time { positive: false }, thesis, &mut self.freeze);
-        v.parameter("init", PROBABILITY, thesis, &mut self.init);
-        v.parameter("inc", PROBABILITY, thesis, &mut self.inc);
-        v.parameter("dec", PROBABILITY, thesis, &mut self.dec);
-        v.parameter("max", PROBABILITY, thesis, &mut self.max);
-        v.parameter("ecn", Domain::Flag, thesis, &mut self.ecn);
-        let part = Domain::PartOfLimit { packets: matches!(self.limit, Limit::Packets(_)), most: MAX };
-        v.parameter("threshold", part, "Bartók 2001 s3.2", &mut self.threshold);
-        v.parameter("drop_scale", PROBABILITY, "own; Bartók 2001 s5.3.1", &mut self.drop_scale);
-        v.parameter("drop_power", Domain::Number(0.0, 4.0, ""), "own; Bartók 2001 s5.3.1", &mut self.drop_power);
-        v.parameter("decay", Domain::Flag, "own; Bartók 2001 s6", &mut self.decay);
-    }
-
-    fn problem(&self) -> Option<&'static str> {
-        BlueConfig::problem(self)
-    }
 }
 
 impl Discipline for BlueConfig {

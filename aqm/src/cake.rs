@@ -42,7 +42,6 @@
 
 use std::any::Any;
 
-use ackclock_units::parameter::Configurable;
 use ackclock_units::{Random, Span, Time};
 
 use self::ack_filter::{WaitingAck, needless};

@@ -23,8 +23,8 @@
 
 use std::any::Any;
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Random, Rate, Time};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Random, Rate, Time, configuration};
 
 use crate::books::Books;
 use crate::change::parameters;
@@ -41,74 +41,43 @@ const DRAWS: u32 = 3;
 
 const MANUAL: &str = "tc-choke(8)";
 
+const PACKETS: Domain = Domain::Packets(1, MAX_QUEUE);
+const BURST: Domain = Domain::Whole(1, MAX_QUEUE, "packets");
+
+configuration! {
 /// Parameters of a CHOKe queue. `None` is derived as `tc` does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChokeConfig {
     /// The most packets that wait; further ones are refused. Default: 1000, as in Linux's selftests
     /// (tc requires it).
-    pub limit: u64,
+    pub limit: u64 = 1000 => (PACKETS, MANUAL);
     /// The average queue in packets above which arrivals are compared. Default: a third of `max`.
-    pub min: Option<u64>,
+    pub min: Option<u64> = None => (PACKETS, MANUAL, derived "a third of `max`");
     /// The average queue in packets above which every packet is marked. Default: a quarter of
     /// `limit`.
-    pub max: Option<u64>,
+    pub max: Option<u64> = None => (PACKETS, MANUAL, derived "a quarter of `limit`");
     /// Bytes of an average packet. Default: 1000.
-    pub avpkt: u32,
+    pub avpkt: u32 = 1000 => (Domain::Bytes(1, 1 << 20), MANUAL);
     /// Packets that an empty queue takes at once before the average reaches `min`: the weight of
     /// the average follows from it. Default: (2 `min` + `max`) / 3.
-    pub burst: Option<u32>,
+    pub burst: Option<u32> = None => (BURST, MANUAL, derived "(2 `min` + `max`) / 3");
     /// Probability to mark when the average has reached `max`. Default: 0.02.
-    pub probability: f64,
+    pub probability: f64 = 0.02 => (PROBABILITY, MANUAL);
     /// Rate of the link: how many packets would have passed while there was no queue. Default: 10
     /// Mbit/s (tc requires it).
-    pub bandwidth: Rate,
+    pub bandwidth: Rate = const { Rate::from_bps(10_000_000).unwrap() } => (Domain::Rate, MANUAL);
     /// Mark packets that can carry a mark instead of dropping them, except those that match.
     /// Default: off.
-    pub ecn: bool,
+    pub ecn: bool = false => (Domain::Flag, MANUAL);
     /// With `ecn`: drop every packet above `max`, those that could carry a mark as well. Default:
     /// off.
-    pub harddrop: bool,
-}
-
-impl Default for ChokeConfig {
-    fn default() -> ChokeConfig {
-        ChokeConfig {
-            limit: 1000,
-            min: None,
-            max: None,
-            avpkt: 1000,
-            burst: None,
-            probability: 0.02,
-            bandwidth: const { Rate::from_bps(10_000_000).unwrap() },
-            ecn: false,
-            harddrop: false,
-        }
-    }
+    pub harddrop: bool = false => (Domain::Flag, "Linux `sch_choke.c`");
+} problem
 }
 
 impl Discipline for ChokeConfig {
     fn marks(&self) -> bool {
         self.ecn
-    }
-}
-
-impl Configurable for ChokeConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let packets = Domain::Packets(1, MAX_QUEUE);
-        v.parameter("limit", packets, MANUAL, &mut self.limit);
-        v.derived("min", packets, MANUAL, "a third of `max`", &mut self.min);
-        v.derived("max", packets, MANUAL, "a quarter of `limit`", &mut self.max);
-        v.parameter("avpkt", Domain::Bytes(1, 1 << 20), MANUAL, &mut self.avpkt);
-        let burst = Domain::Whole(1, MAX_QUEUE, "packets");
-        v.derived("burst", burst, MANUAL, "(2 `min` + `max`) / 3", &mut self.burst);
-        v.parameter("probability", PROBABILITY, MANUAL, &mut self.probability);
-        v.parameter("bandwidth", Domain::Rate, MANUAL, &mut self.bandwidth);
-        v.parameter("ecn", Domain::Flag, MANUAL, &mut self.ecn);
-        v.parameter("harddrop", Domain::Flag, "Linux `sch_choke.c`", &mut self.harddrop);
-    }
-
-    fn problem(&self) -> Option<&'static str> {
-        ChokeConfig::problem(self)
     }
 }
 

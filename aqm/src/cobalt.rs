@@ -26,8 +26,8 @@
 
 use std::any::Any;
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Random, Rate, Span, Time};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Random, Rate, Span, Time, configuration};
 
 use crate::books::memory_of;
 use crate::change::parameters;
@@ -37,67 +37,37 @@ use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
 };
 
+configuration! {
 /// Parameters of a COBALT queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CobaltConfig {
     /// The most packets that wait. Default: 10,240.
-    pub limit: u64,
+    pub limit: u64 = 10_240 => (Domain::Packets(1, MAX), "Linux `sch_cake`");
     /// The most memory that waiting packets take, in bytes. Default: 15,503,360, `limit` Ethernet
     /// frames.
-    pub memlimit: u64,
+    pub memlimit: u64 = 10_240 * 1514 => (Domain::Bytes(1, MAX), "tc-cake(8)");
     /// The sojourn time that may persist. Default: 5 ms.
-    pub target: Span,
+    pub target: Span = Span::from_millis(5) => (POSITIVE, "Linux `sch_cake`");
     /// The time for which the sojourn time may exceed `target` before the first signal. Default:
     /// 100 ms.
-    pub interval: Span,
+    pub interval: Span = Span::from_millis(100) => (POSITIVE, "tc-cake(8) `rtt`");
     /// Transmission time of the largest packet: nothing is signalled up to a sojourn time of four
     /// of them. Default: none, as for a link of unlimited rate; [`CobaltConfig::for_rate`] sets it.
-    pub mtu_time: Span,
+    pub mtu_time: Span = Span::ZERO => (Domain::Time { positive: false }, "Linux `cake_set_rate`");
     /// Step up of BLUE's probability, in 2^-32. Default: 2^24, that is 1/256.
-    pub p_inc: u32,
+    pub p_inc: u32 = 1 << 24 => (Domain::Whole(0, MAX, "2^-32"), "Linux `sch_cake`");
     /// Step down of BLUE's probability, in 2^-32. Default: 2^20, that is 1/4096.
-    pub p_dec: u32,
+    pub p_dec: u32 = 1 << 20 => (Domain::Whole(0, MAX, "2^-32"), "Linux `sch_cake`");
     /// Have CoDel mark packets that can carry a mark instead of dropping them; BLUE always drops.
     /// Default: on, as CAKE is.
-    pub ecn: bool,
+    pub ecn: bool = true => (Domain::Flag, "Linux `sch_cake`");
     /// Mark every packet that can carry a mark and waited longer than this. Default: off (not in
     /// CAKE).
-    pub ce_threshold: Option<Span>,
+    pub ce_threshold: Option<Span> = None => (MAYBE_TIME, "ns-3 `CobaltQueueDisc`");
     /// Raise BLUE's probability for heads that waited longer than this, too. Default: off (not in
     /// CAKE).
-    pub blue_threshold: Option<Span>,
+    pub blue_threshold: Option<Span> = None => (MAYBE_TIME, "ns-3 `CobaltQueueDisc`");
 }
-
-impl Default for CobaltConfig {
-    fn default() -> CobaltConfig {
-        CobaltConfig {
-            limit: 10_240,
-            memlimit: 10_240 * 1514,
-            target: Span::from_millis(5),
-            interval: Span::from_millis(100),
-            mtu_time: Span::ZERO,
-            p_inc: 1 << 24,
-            p_dec: 1 << 20,
-            ecn: true,
-            ce_threshold: None,
-            blue_threshold: None,
-        }
-    }
-}
-
-impl Configurable for CobaltConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        v.parameter("limit", Domain::Packets(1, MAX), "Linux `sch_cake`", &mut self.limit);
-        v.parameter("memlimit", Domain::Bytes(1, MAX), "tc-cake(8)", &mut self.memlimit);
-        v.parameter("target", POSITIVE, "Linux `sch_cake`", &mut self.target);
-        v.parameter("interval", POSITIVE, "tc-cake(8) `rtt`", &mut self.interval);
-        v.parameter("mtu_time", Domain::Time { positive: false }, "Linux `cake_set_rate`", &mut self.mtu_time);
-        v.parameter("p_inc", Domain::Whole(0, MAX, "2^-32"), "Linux `sch_cake`", &mut self.p_inc);
-        v.parameter("p_dec", Domain::Whole(0, MAX, "2^-32"), "Linux `sch_cake`", &mut self.p_dec);
-        v.parameter("ecn", Domain::Flag, "Linux `sch_cake`", &mut self.ecn);
-        v.parameter("ce_threshold", MAYBE_TIME, "ns-3 `CobaltQueueDisc`", &mut self.ce_threshold);
-        v.parameter("blue_threshold", MAYBE_TIME, "ns-3 `CobaltQueueDisc`", &mut self.blue_threshold);
-    }
 }
 
 impl Discipline for CobaltConfig {

@@ -11,8 +11,8 @@
 
 use std::any::Any;
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Span, Time};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Span, Time, configuration};
 
 use crate::change::{fixed, parameters};
 use crate::codel_law::{CodelLaw, CodelSource, CodelState, ControlLaw};
@@ -21,52 +21,28 @@ use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
 };
 
+configuration! {
 /// Parameters of a CoDel queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CodelConfig {
     /// The most packets that wait; further ones are refused. Default: 1000.
-    pub limit: u64,
+    pub limit: u64 = 1000 => (Domain::Packets(1, MAX), "tc-codel(8)");
     /// The sojourn time that may persist. Default: 5 ms (RFC 8289 section 4.4).
-    pub target: Span,
+    pub target: Span = Span::from_millis(5) => (POSITIVE, "RFC 8289 s4.4; tc-codel(8)");
     /// The time for which the sojourn time may exceed `target` before the first drop; of the order
     /// of the largest RTT. Default: 100 ms (RFC 8289 section 4.3).
-    pub interval: Span,
+    pub interval: Span = Span::from_millis(100) => (POSITIVE, "RFC 8289 s4.3; tc-codel(8)");
     /// Mark packets that can carry a mark instead of dropping them. Default: off.
-    pub ecn: bool,
+    pub ecn: bool = false => (Domain::Flag, "tc-codel(8)");
     /// Mark every packet that can carry a mark and waited longer than this, whatever `ecn` says
     /// (RFC 8290 section 5.2.7). Default: off.
-    pub ce_threshold: Option<Span>,
+    pub ce_threshold: Option<Span> = None => (MAYBE_TIME, "RFC 8290 s5.2.7; tc-codel(8)");
     /// Bytes of the largest packet: nothing is dropped while no more than this waits behind the
     /// head (RFC 8289 section 5.6, `maxpacket`). Default: 1514, an Ethernet frame.
-    pub mtu: u32,
+    pub mtu: u32 = 1514 => (MTU, "RFC 8289 s5.6; an Ethernet frame");
     /// The arithmetic of the law. Default: Linux's.
-    pub control_law: ControlLaw,
+    pub control_law: ControlLaw = ControlLaw::Linux => (ControlLaw::DOMAIN, "Linux `codel.h`; RFC 8289");
 }
-
-impl Default for CodelConfig {
-    fn default() -> CodelConfig {
-        CodelConfig {
-            limit: 1000,
-            target: Span::from_millis(5),
-            interval: Span::from_millis(100),
-            ecn: false,
-            ce_threshold: None,
-            mtu: 1514,
-            control_law: ControlLaw::Linux,
-        }
-    }
-}
-
-impl Configurable for CodelConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        v.parameter("limit", Domain::Packets(1, MAX), "tc-codel(8)", &mut self.limit);
-        v.parameter("target", POSITIVE, "RFC 8289 s4.4; tc-codel(8)", &mut self.target);
-        v.parameter("interval", POSITIVE, "RFC 8289 s4.3; tc-codel(8)", &mut self.interval);
-        v.parameter("ecn", Domain::Flag, "tc-codel(8)", &mut self.ecn);
-        v.parameter("ce_threshold", MAYBE_TIME, "RFC 8290 s5.2.7; tc-codel(8)", &mut self.ce_threshold);
-        v.parameter("mtu", MTU, "RFC 8289 s5.6; an Ethernet frame", &mut self.mtu);
-        v.parameter("control_law", ControlLaw::DOMAIN, "Linux `codel.h`; RFC 8289", &mut self.control_law);
-    }
 }
 
 impl Discipline for CodelConfig {

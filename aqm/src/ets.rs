@@ -17,8 +17,8 @@
 
 use std::any::Any;
 
-use ackclock_units::Time;
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Time, configuration};
 
 use crate::books::Books;
 use crate::change::{parameters, valid};
@@ -28,28 +28,31 @@ use crate::slab::{Slab, SlabQueue};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
 
 const MANUAL: &str = "tc-drr(8), tc-ets(8)";
+const SIZES: Domain = Domain::Bytes(1, 1 << 20);
 const NAMES: [&str; BANDS] = ["quantum1", "quantum2", "quantum3", "quantum4"];
 
+configuration! { self:
 /// Parameters of deficit round robin among bands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EtsConfig {
     /// The most packets that wait in a band. Default: 1000.
-    pub limit: u64,
+    pub limit: u64 = 1000 => (Domain::Packets(1, MAX), "tc-prio(8): a pfifo in each band");
     /// The bands. Default: Linux's.
-    pub map: PrioMap,
+    pub map: PrioMap = PrioMap::Linux => (Domain::named::<PrioMap>("map"), "tc-prio(8), tc-cake(8)");
     /// The number of bands that are served strictly, in their order, before the others share the
     /// link; `None` for DRR, which has none. Default: none; 0 for ETS.
-    pub strict: Option<u32>,
+    pub strict: Option<u32> = None => (with |v| if let Some(strict) = &mut self.strict {
+        v.parameter("strict", Domain::Whole(0, BANDS as u64, "bands"), "tc-ets(8)", strict);
+    });
     /// Bytes that a turn adds to a band's deficit. Default: 1514, an Ethernet frame.
-    pub quantum: u32,
+    pub quantum: u32 = 1514 => (SIZES, MANUAL);
     /// The quantum of each band that has one of its own. Default: none has.
-    pub quanta: [Option<u32>; BANDS],
-}
-
-impl Default for EtsConfig {
-    fn default() -> EtsConfig {
-        EtsConfig { limit: 1000, map: PrioMap::Linux, strict: None, quantum: 1514, quanta: [None; BANDS] }
-    }
+    pub quanta: [Option<u32>; BANDS] = [None; BANDS] => (with |v| {
+        for (name, quantum) in NAMES.into_iter().zip(&mut self.quanta) {
+            v.derived(name, SIZES, MANUAL, "`quantum`", quantum);
+        }
+    });
+} problem
 }
 
 impl EtsConfig {
@@ -85,25 +88,6 @@ impl EtsConfig {
 }
 
 impl Discipline for EtsConfig {}
-
-impl Configurable for EtsConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        v.parameter("limit", Domain::Packets(1, MAX), "tc-prio(8): a pfifo in each band", &mut self.limit);
-        v.parameter("map", Domain::named::<PrioMap>("map"), "tc-prio(8), tc-cake(8)", &mut self.map);
-        if let Some(strict) = &mut self.strict {
-            v.parameter("strict", Domain::Whole(0, BANDS as u64, "bands"), "tc-ets(8)", strict);
-        }
-        let sizes = Domain::Bytes(1, 1 << 20);
-        v.parameter("quantum", sizes, MANUAL, &mut self.quantum);
-        for (name, quantum) in NAMES.into_iter().zip(&mut self.quanta) {
-            v.derived(name, sizes, MANUAL, "`quantum`", quantum);
-        }
-    }
-
-    fn problem(&self) -> Option<&'static str> {
-        EtsConfig::problem(self)
-    }
-}
 
 /// Deficit round robin among bands, some of which may be strict.
 #[derive(Debug)]

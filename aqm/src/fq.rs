@@ -25,8 +25,8 @@ use std::any::Any;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Random, Rate, Span, Time};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Random, Rate, Span, Time, configuration};
 
 use crate::books::Books;
 use crate::change::{fixed, parameters, valid};
@@ -55,74 +55,39 @@ const NIL: u32 = u32::MAX;
 
 const MANUAL: &str = "tc-fq(8)";
 
+configuration! {
 /// Parameters of an FQ queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FqConfig {
     /// The most packets that wait in a band, besides the fast path. Default: 10,000.
-    pub limit: u64,
+    pub limit: u64 = 10_000 => (Domain::Packets(1, MAX), MANUAL);
     /// The most packets of a flow that wait. Default: 100.
-    pub flow_limit: u64,
+    pub flow_limit: u64 = 100 => (Domain::Packets(1, MAX), MANUAL);
     /// Bytes that each turn adds to a flow's credit. Default: 3028, two Ethernet frames.
-    pub quantum: u32,
+    pub quantum: u32 = 2 * 1514 => (Domain::Bytes(1, 1 << 20), MANUAL);
     /// The credit of a new flow in bytes. Default: 15,140, ten Ethernet frames.
-    pub initial_quantum: u32,
+    pub initial_quantum: u32 = 10 * 1514 => (Domain::Bytes(1, i32::MAX as u64), MANUAL);
     /// The rate that no flow exceeds. Default: none.
-    pub maxrate: Option<Rate>,
+    pub maxrate: Option<Rate> = None => (Domain::OrOff(&Domain::Rate), MANUAL);
     /// With a `maxrate` up to this each packet waits for its time; above it a flow's credit may
     /// pass at once. Default: 550 kbit/s.
-    pub low_rate_threshold: Option<Rate>,
+    pub low_rate_threshold: Option<Rate> = None => (Domain::Rate, MANUAL, derived "550 kbit/s, with `maxrate`");
     /// A flow that was without packets for longer has at least one quantum of credit. Default: 40
     /// ms.
-    pub refill_delay: Span,
+    pub refill_delay: Span = Span::from_millis(40) => (Domain::Time { positive: false }, MANUAL);
     /// The bits of the hash that tell flows apart. Default: 1023.
-    pub orphan_mask: u32,
+    pub orphan_mask: u32 = 1023 => (Domain::Whole(1, MAX_MASK.into(), ""), MANUAL);
     /// Mark packets that can carry a mark and leave later than this after they might have. Default:
     /// off.
-    pub ce_threshold: Option<Span>,
+    pub ce_threshold: Option<Span> = None => (MAYBE_TIME, MANUAL);
     /// The salt of the hash of flows; `None` draws it from each run's seed. Default: `None`.
-    pub hash_seed: Option<u64>,
-}
-
-impl Default for FqConfig {
-    fn default() -> FqConfig {
-        FqConfig {
-            limit: 10_000,
-            flow_limit: 100,
-            quantum: 2 * 1514,
-            initial_quantum: 10 * 1514,
-            maxrate: None,
-            low_rate_threshold: None,
-            refill_delay: Span::from_millis(40),
-            orphan_mask: 1023,
-            ce_threshold: None,
-            hash_seed: None,
-        }
-    }
+    pub hash_seed: Option<u64> = None => (HASH_SEED, OWN_SALT);
+} problem
 }
 
 impl Discipline for FqConfig {
     fn marks(&self) -> bool {
         self.ce_threshold.is_some()
-    }
-}
-
-impl Configurable for FqConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        v.parameter("limit", Domain::Packets(1, MAX), MANUAL, &mut self.limit);
-        v.parameter("flow_limit", Domain::Packets(1, MAX), MANUAL, &mut self.flow_limit);
-        v.parameter("quantum", Domain::Bytes(1, 1 << 20), MANUAL, &mut self.quantum);
-        v.parameter("initial_quantum", Domain::Bytes(1, i32::MAX as u64), MANUAL, &mut self.initial_quantum);
-        v.parameter("maxrate", Domain::OrOff(&Domain::Rate), MANUAL, &mut self.maxrate);
-        let low = &mut self.low_rate_threshold;
-        v.derived("low_rate_threshold", Domain::Rate, MANUAL, "550 kbit/s, with `maxrate`", low);
-        v.parameter("refill_delay", Domain::Time { positive: false }, MANUAL, &mut self.refill_delay);
-        v.parameter("orphan_mask", Domain::Whole(1, MAX_MASK.into(), ""), MANUAL, &mut self.orphan_mask);
-        v.parameter("ce_threshold", MAYBE_TIME, MANUAL, &mut self.ce_threshold);
-        v.parameter("hash_seed", HASH_SEED, OWN_SALT, &mut self.hash_seed);
-    }
-
-    fn problem(&self) -> Option<&'static str> {
-        FqConfig::problem(self)
     }
 }
 

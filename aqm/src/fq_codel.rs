@@ -16,8 +16,8 @@
 
 use std::any::Any;
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Random, Span, Time};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Random, Span, Time, configuration};
 
 use crate::change::{fixed, parameters, valid};
 use crate::codel_law::{CodelLaw, CodelSource, CodelState, ControlLaw};
@@ -28,92 +28,51 @@ use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, P
 /// The least `quantum`.
 const MIN_QUANTUM: u32 = 256;
 
+const TOS: Domain = Domain::Whole(0, 255, "");
+
+configuration! {
 /// Parameters of an fq_codel queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FqCodelConfig {
     /// The most packets that wait in all queues together. Default: 10,240 (RFC 8290 section 5.2.3).
-    pub limit: u64,
+    pub limit: u64 = 10_240 => (Domain::Packets(1, MAX), "RFC 8290 s5.2.3; tc-fq_codel(8)");
     /// Number of queues, 1 to 65,536. Default: 1024 (RFC 8290 section 5.2.5).
-    pub flows: u32,
+    pub flows: u32 = 1024 => (Domain::Whole(1, 65_536, "queues"), "RFC 8290 s5.2.5; tc-fq_codel(8)");
     /// Bytes that a flow may send in a turn; values below 256 count as 256. Default: 1514, an
     /// Ethernet frame (RFC 8290 section 5.2.4).
-    pub quantum: u32,
+    pub quantum: u32 = 1514 => (Domain::Bytes(256, 1 << 20), "RFC 8290 s5.2.4; tc-fq_codel(8)");
     /// CoDel's sojourn time that may persist. Default: 5 ms (RFC 8290 section 5.2.2).
-    pub target: Span,
+    pub target: Span = Span::from_millis(5) => (POSITIVE, "RFC 8290 s5.2.2; tc-fq_codel(8)");
     /// The time for which CoDel lets the sojourn time exceed `target` before the first drop.
     /// Default: 100 ms (RFC 8290 section 5.2.1).
-    pub interval: Span,
+    pub interval: Span = Span::from_millis(100) => (POSITIVE, "RFC 8290 s5.2.1; tc-fq_codel(8)");
     /// Mark every packet that can carry a mark and waited longer than this, whatever `ecn` says
     /// (RFC 8290 section 5.2.7). Default: off.
-    pub ce_threshold: Option<Span>,
+    pub ce_threshold: Option<Span> = None => (MAYBE_TIME, "RFC 8290 s5.2.7; tc-fq_codel(8)");
     /// With `ce_threshold`: the bits of the TOS byte, within `ce_threshold_mask`, of the packets
     /// that it is for. Default: 0.
-    pub ce_threshold_selector: u8,
+    pub ce_threshold_selector: u8 = 0 => (TOS, "tc-fq_codel(8)");
     /// With `ce_threshold`: the bits of the TOS byte that are compared; 0 is for all packets.
     /// ECT(1), that is L4S, is selector 1 and mask 3. Default: 0.
-    pub ce_threshold_mask: u8,
+    pub ce_threshold_mask: u8 = 0 => (TOS, "tc-fq_codel(8)");
     /// The memory that waiting packets may take, in bytes; an arrival beyond it costs one batch of
     /// drops, which may leave more than that. Default: 32 MiB.
-    pub memory_limit: u64,
+    pub memory_limit: u64 = 32 << 20 => (Domain::Bytes(1, MAX), "tc-fq_codel(8)");
     /// The most packets that the flow with the largest backlog loses at once when a limit is
     /// exceeded; it loses no more than half of its bytes, and at least one packet. Default: 64 (RFC
     /// 8290 section 4.1).
-    pub drop_batch: u32,
+    pub drop_batch: u32 = 64 => (Domain::Whole(1, 65_536, "packets"), "RFC 8290 s4.1");
     /// Mark packets that can carry a mark instead of dropping them. Default: on (RFC 8290 section
     /// 5.2.6).
-    pub ecn: bool,
+    pub ecn: bool = true => (Domain::Flag, "RFC 8290 s5.2.6; tc-fq_codel(8)");
     /// Bytes of the largest packet: CoDel drops nothing while no more than this waits in all queues
     /// together. Default: 1514, an Ethernet frame.
-    pub mtu: u32,
+    pub mtu: u32 = 1514 => (MTU, "RFC 8289 s5.6; an Ethernet frame");
     /// The arithmetic of CoDel's law. Default: Linux's.
-    pub control_law: ControlLaw,
+    pub control_law: ControlLaw = ControlLaw::Linux => (ControlLaw::DOMAIN, "Linux `codel.h`; RFC 8289");
     /// The salt of the hash of flows; `None` draws it from each run's seed. Default: `None`.
-    pub hash_seed: Option<u64>,
-}
-
-impl Default for FqCodelConfig {
-    fn default() -> FqCodelConfig {
-        FqCodelConfig {
-            limit: 10_240,
-            flows: 1024,
-            quantum: 1514,
-            target: Span::from_millis(5),
-            interval: Span::from_millis(100),
-            ce_threshold: None,
-            ce_threshold_selector: 0,
-            ce_threshold_mask: 0,
-            memory_limit: 32 << 20,
-            drop_batch: 64,
-            ecn: true,
-            mtu: 1514,
-            control_law: ControlLaw::Linux,
-            hash_seed: None,
-        }
-    }
-}
-
-impl Configurable for FqCodelConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        v.parameter("limit", Domain::Packets(1, MAX), "RFC 8290 s5.2.3; tc-fq_codel(8)", &mut self.limit);
-        v.parameter("flows", Domain::Whole(1, 65_536, "queues"), "RFC 8290 s5.2.5; tc-fq_codel(8)", &mut self.flows);
-        v.parameter("quantum", Domain::Bytes(256, 1 << 20), "RFC 8290 s5.2.4; tc-fq_codel(8)", &mut self.quantum);
-        v.parameter("target", POSITIVE, "RFC 8290 s5.2.2; tc-fq_codel(8)", &mut self.target);
-        v.parameter("interval", POSITIVE, "RFC 8290 s5.2.1; tc-fq_codel(8)", &mut self.interval);
-        v.parameter("ce_threshold", MAYBE_TIME, "RFC 8290 s5.2.7; tc-fq_codel(8)", &mut self.ce_threshold);
-        let tos = Domain::Whole(0, 255, "");
-        v.parameter("ce_threshold_selector", tos, "tc-fq_codel(8)", &mut self.ce_threshold_selector);
-        v.parameter("ce_threshold_mask", tos, "tc-fq_codel(8)", &mut self.ce_threshold_mask);
-        v.parameter("memory_limit", Domain::Bytes(1, MAX), "tc-fq_codel(8)", &mut self.memory_limit);
-        v.parameter("drop_batch", Domain::Whole(1, 65_536, "packets"), "RFC 8290 s4.1", &mut self.drop_batch);
-        v.parameter("ecn", Domain::Flag, "RFC 8290 s5.2.6; tc-fq_codel(8)", &mut self.ecn);
-        v.parameter("mtu", MTU, "RFC 8289 s5.6; an Ethernet frame", &mut self.mtu);
-        v.parameter("control_law", ControlLaw::DOMAIN, "Linux `codel.h`; RFC 8289", &mut self.control_law);
-        v.parameter("hash_seed", HASH_SEED, OWN_SALT, &mut self.hash_seed);
-    }
-
-    fn problem(&self) -> Option<&'static str> {
-        FqCodelConfig::problem(self)
-    }
+    pub hash_seed: Option<u64> = None => (HASH_SEED, OWN_SALT);
+} problem
 }
 
 impl Discipline for FqCodelConfig {

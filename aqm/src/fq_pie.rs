@@ -22,8 +22,8 @@
 
 use std::any::Any;
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Random, Span, Time};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Random, Span, Time, configuration};
 
 use crate::books::memory_of;
 use crate::change::{fixed, parameters, valid};
@@ -32,85 +32,46 @@ use crate::drr::{self, Drr, DrrFlow, FlowQueue};
 use crate::pie_law::{Admission, DqRateEstimator, PieLaw, PieState};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
 
+configuration! {
 /// Parameters of an fq_pie queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FqPieConfig {
     /// The most packets that wait in all queues together; further ones are refused. Default:
     /// 10,240.
-    pub limit: u64,
+    pub limit: u64 = 10_240 => (Domain::Packets(1, MAX), "tc-fq_pie(8)");
     /// Number of queues, 1 to 65,536. Default: 1024.
-    pub flows: u32,
+    pub flows: u32 = 1024 => (Domain::Whole(1, 65_536, "queues"), "tc-fq_pie(8)");
     /// The queueing delay to settle at. Default: 15 ms (RFC 8033 section 4.2, `QDELAY_REF`).
-    pub target: Span,
+    pub target: Span = Span::from_millis(15) => (POSITIVE, "RFC 8033 s4.2; tc-fq_pie(8)");
     /// Time between two updates of the probabilities. Default: 15 ms (RFC 8033 section 4.2,
     /// `T_UPDATE`).
-    pub tupdate: Span,
+    pub tupdate: Span = Span::from_millis(15) => (POSITIVE, "RFC 8033 s4.2; tc-fq_pie(8)");
     /// Weight of the delay's distance from `target`, in 1/16 Hz as in tc. Default: 2 (RFC 8033
     /// section 4.2).
-    pub alpha: u32,
+    pub alpha: u32 = 2 => (Domain::Whole(0, 32, "1/16 Hz"), "RFC 8033 s4.2; tc-fq_pie(8)");
     /// Weight of the delay's change since the last update, in 1/16 Hz as in tc. Default: 20 (RFC
     /// 8033 section 4.2).
-    pub beta: u32,
+    pub beta: u32 = 20 => (Domain::Whole(0, 32, "1/16 Hz"), "RFC 8033 s4.2; tc-fq_pie(8)");
     /// Bytes that a flow may send in a turn, 1 or more. Default: 1514, an Ethernet frame.
-    pub quantum: u32,
+    pub quantum: u32 = 1514 => (Domain::Bytes(256, 1 << 20), "tc-fq_pie(8)");
     /// The most memory that waiting packets take, in bytes. Default: 32 MiB.
-    pub memory_limit: u64,
+    pub memory_limit: u64 = 32 << 20 => (Domain::Bytes(1, MAX), "tc-fq_pie(8)");
     /// The probability in percent up to which packets that can carry a mark are marked. Default: 10
     /// (RFC 8033 section 5.1).
-    pub ecn_prob: u32,
+    pub ecn_prob: u32 = 10 => (Domain::Whole(0, 100, "percent"), "RFC 8033 s5.1; tc-fq_pie(8)");
     /// Mark packets that can carry a mark instead of dropping them, up to `ecn_prob`. Default: off.
-    pub ecn: bool,
+    pub ecn: bool = false => (Domain::Flag, "tc-fq_pie(8)");
     /// Scale the probability with the size of the packet over `mtu`. Default: off.
-    pub bytemode: bool,
+    pub bytemode: bool = false => (Domain::Flag, "tc-fq_pie(8)");
     /// Estimate a flow's delay as its backlog over its departure rate (RFC 8033 section 5.2)
     /// instead of its last packet's sojourn time, and how the rate is measured. Default: off.
-    pub dq_rate_estimator: Option<DqRateEstimator>,
+    pub dq_rate_estimator: Option<DqRateEstimator> = None => (DqRateEstimator::DOMAIN, "RFC 8033 s5.2; tc-fq_pie(8)");
     /// Bytes of the largest packet: no early drops below a backlog of two of them in the flow (RFC
     /// 8033 section 4.1). Default: 1514, an Ethernet frame.
-    pub mtu: u32,
+    pub mtu: u32 = 1514 => (MTU, "RFC 8033 s4.1; an Ethernet frame");
     /// The salt of the hash of flows; `None` draws it from each run's seed. Default: `None`.
-    pub hash_seed: Option<u64>,
+    pub hash_seed: Option<u64> = None => (HASH_SEED, OWN_SALT);
 }
-
-impl Default for FqPieConfig {
-    fn default() -> FqPieConfig {
-        FqPieConfig {
-            limit: 10_240,
-            flows: 1024,
-            target: Span::from_millis(15),
-            tupdate: Span::from_millis(15),
-            alpha: 2,
-            beta: 20,
-            quantum: 1514,
-            memory_limit: 32 << 20,
-            ecn_prob: 10,
-            ecn: false,
-            bytemode: false,
-            dq_rate_estimator: None,
-            mtu: 1514,
-            hash_seed: None,
-        }
-    }
-}
-
-impl Configurable for FqPieConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        v.parameter("limit", Domain::Packets(1, MAX), "tc-fq_pie(8)", &mut self.limit);
-        v.parameter("flows", Domain::Whole(1, 65_536, "queues"), "tc-fq_pie(8)", &mut self.flows);
-        v.parameter("target", POSITIVE, "RFC 8033 s4.2; tc-fq_pie(8)", &mut self.target);
-        v.parameter("tupdate", POSITIVE, "RFC 8033 s4.2; tc-fq_pie(8)", &mut self.tupdate);
-        v.parameter("alpha", Domain::Whole(0, 32, "1/16 Hz"), "RFC 8033 s4.2; tc-fq_pie(8)", &mut self.alpha);
-        v.parameter("beta", Domain::Whole(0, 32, "1/16 Hz"), "RFC 8033 s4.2; tc-fq_pie(8)", &mut self.beta);
-        v.parameter("quantum", Domain::Bytes(256, 1 << 20), "tc-fq_pie(8)", &mut self.quantum);
-        v.parameter("memory_limit", Domain::Bytes(1, MAX), "tc-fq_pie(8)", &mut self.memory_limit);
-        v.parameter("ecn_prob", Domain::Whole(0, 100, "percent"), "RFC 8033 s5.1; tc-fq_pie(8)", &mut self.ecn_prob);
-        v.parameter("ecn", Domain::Flag, "tc-fq_pie(8)", &mut self.ecn);
-        v.parameter("bytemode", Domain::Flag, "tc-fq_pie(8)", &mut self.bytemode);
-        let estimator = DqRateEstimator::DOMAIN;
-        v.parameter("dq_rate_estimator", estimator, "RFC 8033 s5.2; tc-fq_pie(8)", &mut self.dq_rate_estimator);
-        v.parameter("mtu", MTU, "RFC 8033 s4.1; an Ethernet frame", &mut self.mtu);
-        v.parameter("hash_seed", HASH_SEED, OWN_SALT, &mut self.hash_seed);
-    }
 }
 
 impl Discipline for FqPieConfig {

@@ -30,8 +30,8 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Random, Rate, Span, Time};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Random, Rate, Span, Time, configuration};
 
 use crate::change::{fixed, parameters, valid};
 use crate::discipline::{Discipline, MAX};
@@ -195,36 +195,22 @@ impl HfscClass {
     }
 }
 
+configuration! {
 /// Parameters of HFSC.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HfscConfig {
     /// The most packets without a class that wait. Default: 1000.
-    pub direct_qlen: u64,
+    pub direct_qlen: u64 = 1000 => (Domain::Packets(1, MAX), MANUAL);
     /// The leaf of packets that no filter knows. Default: none, they have no class.
-    pub default: Option<Arc<str>>,
+    pub default: Option<Arc<str>> = None;
     /// The classes. Default: none.
-    pub classes: Vec<Class<HfscClass>>,
-}
-
-impl Default for HfscConfig {
-    fn default() -> HfscConfig {
-        HfscConfig { direct_qlen: 1000, default: None, classes: Vec::new() }
-    }
+    pub classes: Vec<Class<HfscClass>> = Vec::new();
+} problem
 }
 
 impl Discipline for HfscConfig {
     fn marks(&self) -> bool {
         self.classes.iter().any(|class| class.queue.marks())
-    }
-}
-
-impl Configurable for HfscConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        v.parameter("direct_qlen", Domain::Packets(1, MAX), MANUAL, &mut self.direct_qlen);
-    }
-
-    fn problem(&self) -> Option<&'static str> {
-        HfscConfig::problem(self)
     }
 }
 

@@ -31,8 +31,8 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Random, Rate, Span, Time};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Random, Rate, Span, Time, configuration};
 
 use crate::change::{parameters, valid};
 use crate::discipline::{Discipline, MAX};
@@ -78,39 +78,24 @@ impl HtbClass {
     }
 }
 
+configuration! {
 /// Parameters of HTB.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HtbConfig {
     /// The divisor of a class's rate that gives its quantum. Default: 10.
-    pub r2q: u64,
+    pub r2q: u64 = 10 => (Domain::Whole(1, MAX, ""), MANUAL);
     /// The most packets without a class that wait. Default: 1000, the `txqueuelen` of a device.
-    pub direct_qlen: u64,
+    pub direct_qlen: u64 = 1000 => (Domain::Packets(1, MAX), MANUAL);
     /// The leaf of packets that no filter knows. Default: none, they have no class.
-    pub default: Option<Arc<str>>,
+    pub default: Option<Arc<str>> = None;
     /// The classes. Default: none.
-    pub classes: Vec<Class<HtbClass>>,
-}
-
-impl Default for HtbConfig {
-    fn default() -> HtbConfig {
-        HtbConfig { r2q: 10, direct_qlen: 1000, default: None, classes: Vec::new() }
-    }
+    pub classes: Vec<Class<HtbClass>> = Vec::new();
+} problem
 }
 
 impl Discipline for HtbConfig {
     fn marks(&self) -> bool {
         self.classes.iter().any(|class| class.queue.marks())
-    }
-}
-
-impl Configurable for HtbConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        v.parameter("r2q", Domain::Whole(1, MAX, ""), MANUAL, &mut self.r2q);
-        v.parameter("direct_qlen", Domain::Packets(1, MAX), MANUAL, &mut self.direct_qlen);
-    }
-
-    fn problem(&self) -> Option<&'static str> {
-        HtbConfig::problem(self)
     }
 }
 

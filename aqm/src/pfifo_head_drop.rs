@@ -15,30 +15,20 @@
 
 use std::any::Any;
 
-use ackclock_units::Time;
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Time, configuration};
 
 use crate::change::parameters;
 use crate::discipline::{Discipline, MAX};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
+configuration! {
 /// Parameters of head drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadDropConfig {
     /// The most packets that wait. Default: 1000.
-    pub limit: u64,
+    pub limit: u64 = 1000 => (Domain::Packets(1, MAX), "tc-pfifo(8)");
 }
-
-impl Default for HeadDropConfig {
-    fn default() -> HeadDropConfig {
-        HeadDropConfig { limit: 1000 }
-    }
-}
-
-impl Configurable for HeadDropConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        v.parameter("limit", Domain::Packets(1, MAX), "tc-pfifo(8)", &mut self.limit);
-    }
 }
 
 impl Discipline for HeadDropConfig {}

@@ -22,8 +22,8 @@
 
 use std::any::Any;
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Ecn, Random, Span, Time};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Ecn, Random, Span, Time, configuration};
 
 use crate::change::{parameters, valid};
 use crate::discipline::{Discipline, MAX, MTU, POSITIVE};
@@ -32,48 +32,35 @@ use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
 };
 
+const SOURCE: &str = "De Schepper et al. 2016; `sch_pi2`";
+
+configuration! {
 /// Parameters of a PI2 queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pi2Config {
     /// The most packets that wait; further ones are refused. Default: 1000.
-    pub limit: u64,
+    pub limit: u64 = 1000 => (Domain::Packets(1, MAX), SOURCE);
     /// The queueing delay to settle at. Default: 20 ms.
-    pub target: Span,
+    pub target: Span = Span::from_millis(20) => (POSITIVE, SOURCE);
     /// Time between two updates of the probability. Default: 30 ms.
-    pub tupdate: Span,
+    pub tupdate: Span = Span::from_millis(30) => (POSITIVE, SOURCE);
     /// Weight of the delay's distance from `target`, in Hz. Default: 10/16.
-    pub alpha: f64,
+    pub alpha: f64 = 10.0 / 16.0 => (Domain::Number(0.0, 256.0, "Hz"), SOURCE);
     /// Weight of the delay's change since the last update, in Hz. Default: 100/16.
-    pub beta: f64,
+    pub beta: f64 = 100.0 / 16.0 => (Domain::Number(0.0, 256.0, "Hz"), SOURCE);
     /// The ratio of the probability of scalable traffic to the root of that of classic traffic.
     /// Default: 2.
-    pub coupling_factor: u32,
+    pub coupling_factor: u32 = 2 => (Domain::Whole(1, 255, ""), SOURCE);
     /// Mark packets that can carry a mark instead of dropping them. Default: on.
-    pub ecn: bool,
+    pub ecn: bool = true => (Domain::Flag, SOURCE);
     /// With `ecn`: ECT(0) is scalable traffic too. Default: off.
-    pub any_ect: bool,
+    pub any_ect: bool = false => (Domain::Flag, SOURCE);
     /// Scale the probability with the size of the packet over `mtu`. Default: off.
-    pub bytemode: bool,
+    pub bytemode: bool = false => (Domain::Flag, SOURCE);
     /// Bytes of the largest packet: nothing is dropped or marked while less than twice this waits.
     /// Default: 1514, an Ethernet frame.
-    pub mtu: u32,
-}
-
-impl Default for Pi2Config {
-    fn default() -> Pi2Config {
-        Pi2Config {
-            limit: 1000,
-            target: Span::from_millis(20),
-            tupdate: Span::from_millis(30),
-            alpha: 10.0 / 16.0,
-            beta: 100.0 / 16.0,
-            coupling_factor: 2,
-            ecn: true,
-            any_ect: false,
-            bytemode: false,
-            mtu: 1514,
-        }
-    }
+    pub mtu: u32 = 1514 => (MTU, "an Ethernet frame");
+} problem
 }
 
 impl Discipline for Pi2Config {
@@ -83,26 +70,6 @@ impl Discipline for Pi2Config {
 
     fn target(&self) -> Option<Span> {
         Some(self.target)
-    }
-}
-
-impl Configurable for Pi2Config {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let source = "De Schepper et al. 2016; `sch_pi2`";
-        v.parameter("limit", Domain::Packets(1, MAX), source, &mut self.limit);
-        v.parameter("target", POSITIVE, source, &mut self.target);
-        v.parameter("tupdate", POSITIVE, source, &mut self.tupdate);
-        v.parameter("alpha", Domain::Number(0.0, 256.0, "Hz"), source, &mut self.alpha);
-        v.parameter("beta", Domain::Number(0.0, 256.0, "Hz"), source, &mut self.beta);
-        v.parameter("coupling_factor", Domain::Whole(1, 255, ""), source, &mut self.coupling_factor);
-        v.parameter("ecn", Domain::Flag, source, &mut self.ecn);
-        v.parameter("any_ect", Domain::Flag, source, &mut self.any_ect);
-        v.parameter("bytemode", Domain::Flag, source, &mut self.bytemode);
-        v.parameter("mtu", MTU, "an Ethernet frame", &mut self.mtu);
-    }
-
-    fn problem(&self) -> Option<&'static str> {
-        Pi2Config::problem(self)
     }
 }
 

@@ -14,8 +14,8 @@
 
 use std::any::Any;
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Random, Span, Time, named};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Random, Span, Time, configuration, named};
 
 use crate::change::{parameters, valid};
 use crate::discipline::{Discipline, MAX, MTU, POSITIVE};
@@ -26,53 +26,45 @@ use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, P
 /// `MARK_ECNTH`).
 const MARK_UP_TO: f64 = 0.1;
 
+configuration! { self:
 /// Parameters of a PIE queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PieConfig {
     /// The most packets that wait; further ones are refused. Default: 1000.
-    pub limit: u64,
+    pub limit: u64 = 1000 => (with |v| {
+        let mut preset = Preset::Tc;
+        v.parameter("preset", Domain::named::<Preset>("preset"), "CAIA TR 140516A", &mut preset);
+        if preset == Preset::Teacup {
+            *self = PieConfig::teacup();
+        }
+        v.parameter("limit", Domain::Packets(1, MAX), "tc-pie(8)", &mut self.limit);
+    });
     /// The queueing delay to settle at. Default: 15 ms (RFC 8033 section 4.2, `QDELAY_REF`).
-    pub target: Span,
+    pub target: Span = Span::from_millis(15) => (POSITIVE, "RFC 8033 s4.2; tc-pie(8)");
     /// Time between two updates of the probability. Default: 15 ms (RFC 8033 section 4.2,
     /// `T_UPDATE`).
-    pub tupdate: Span,
+    pub tupdate: Span = Span::from_millis(15) => (POSITIVE, "RFC 8033 s4.2; tc-pie(8)");
     /// Weight of the delay's distance from `target`, in 1/16 Hz as in tc. Default: 2, that is 0.125
     /// Hz (RFC 8033 section 4.2).
-    pub alpha: u32,
+    pub alpha: u32 = 2 => (Domain::Whole(0, 32, "1/16 Hz"), "RFC 8033 s4.2; tc-pie(8)");
     /// Weight of the delay's change since the last update, in 1/16 Hz as in tc. Default: 20, that
     /// is 1.25 Hz (RFC 8033 section 4.2).
-    pub beta: u32,
+    pub beta: u32 = 20 => (Domain::Whole(0, 32, "1/16 Hz"), "RFC 8033 s4.2; tc-pie(8)");
     /// Mark packets that can carry a mark instead of dropping them, up to a probability of 10 %
     /// (RFC 8033 section 5.1). Default: off.
-    pub ecn: bool,
+    pub ecn: bool = false => (Domain::Flag, "RFC 8033 s5.1; tc-pie(8)");
     /// Scale the probability with the size of the packet over `mtu`. Default: off.
-    pub bytemode: bool,
+    pub bytemode: bool = false => (Domain::Flag, "tc-pie(8)");
     /// Estimate the delay as backlog over departure rate (RFC 8033 section 5.2; Linux before 5.5)
     /// instead of the last packet's sojourn time, and how the rate is measured. Default: off.
-    pub dq_rate_estimator: Option<DqRateEstimator>,
+    pub dq_rate_estimator: Option<DqRateEstimator> = None => (DqRateEstimator::DOMAIN, "RFC 8033 s5.2; tc-pie(8)");
     /// Space drops out: none before the probabilities since the last one sum up to 0.85, one for
     /// sure at 8.5 (RFC 8033 section 5.4; Linux since 5.1). Default: on.
-    pub derandomize: bool,
+    pub derandomize: bool = true => (Domain::Flag, "RFC 8033 s5.4");
     /// Bytes of the largest packet: no early drops below a backlog of two of them (RFC 8033 section
     /// 4.1). Default: 1514, an Ethernet frame.
-    pub mtu: u32,
+    pub mtu: u32 = 1514 => (MTU, "RFC 8033 s4.1; an Ethernet frame");
 }
-
-impl Default for PieConfig {
-    fn default() -> PieConfig {
-        PieConfig {
-            limit: 1000,
-            target: Span::from_millis(15),
-            tupdate: Span::from_millis(15),
-            alpha: 2,
-            beta: 20,
-            ecn: false,
-            bytemode: false,
-            dq_rate_estimator: None,
-            derandomize: true,
-            mtu: 1514,
-        }
-    }
 }
 
 /// The set of defaults for parameters that are not given.
@@ -83,27 +75,6 @@ enum Preset {
 }
 
 named! { Preset: Tc = "tc", Teacup = "teacup" }
-
-impl Configurable for PieConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let mut preset = Preset::Tc;
-        v.parameter("preset", Domain::named::<Preset>("preset"), "CAIA TR 140516A", &mut preset);
-        if preset == Preset::Teacup {
-            *self = PieConfig::teacup();
-        }
-        v.parameter("limit", Domain::Packets(1, MAX), "tc-pie(8)", &mut self.limit);
-        v.parameter("target", POSITIVE, "RFC 8033 s4.2; tc-pie(8)", &mut self.target);
-        v.parameter("tupdate", POSITIVE, "RFC 8033 s4.2; tc-pie(8)", &mut self.tupdate);
-        v.parameter("alpha", Domain::Whole(0, 32, "1/16 Hz"), "RFC 8033 s4.2; tc-pie(8)", &mut self.alpha);
-        v.parameter("beta", Domain::Whole(0, 32, "1/16 Hz"), "RFC 8033 s4.2; tc-pie(8)", &mut self.beta);
-        v.parameter("ecn", Domain::Flag, "RFC 8033 s5.1; tc-pie(8)", &mut self.ecn);
-        v.parameter("bytemode", Domain::Flag, "tc-pie(8)", &mut self.bytemode);
-        let estimator = DqRateEstimator::DOMAIN;
-        v.parameter("dq_rate_estimator", estimator, "RFC 8033 s5.2; tc-pie(8)", &mut self.dq_rate_estimator);
-        v.parameter("derandomize", Domain::Flag, "RFC 8033 s5.4", &mut self.derandomize);
-        v.parameter("mtu", MTU, "RFC 8033 s4.1; an Ethernet frame", &mut self.mtu);
-    }
-}
 
 impl Discipline for PieConfig {
     fn marks(&self) -> bool {

@@ -20,8 +20,8 @@
 
 use std::any::Any;
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Time, named};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Time, configuration, named};
 
 use crate::books::Books;
 use crate::change::parameters;
@@ -77,26 +77,15 @@ impl PrioMap {
     }
 }
 
+configuration! {
 /// Parameters of strict priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrioConfig {
     /// The most packets that wait in a band. Default: 1000.
-    pub limit: u64,
+    pub limit: u64 = 1000 => (Domain::Packets(1, MAX), "tc-prio(8): a pfifo in each band");
     /// The bands. Default: Linux's.
-    pub map: PrioMap,
+    pub map: PrioMap = PrioMap::Linux => (Domain::named::<PrioMap>("map"), "tc-prio(8), tc-cake(8)");
 }
-
-impl Default for PrioConfig {
-    fn default() -> PrioConfig {
-        PrioConfig { limit: 1000, map: PrioMap::Linux }
-    }
-}
-
-impl Configurable for PrioConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        v.parameter("limit", Domain::Packets(1, MAX), "tc-prio(8): a pfifo in each band", &mut self.limit);
-        v.parameter("map", Domain::named::<PrioMap>("map"), "tc-prio(8), tc-cake(8)", &mut self.map);
-    }
 }
 
 impl Discipline for PrioConfig {}

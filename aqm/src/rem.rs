@@ -20,8 +20,8 @@
 
 use std::any::Any;
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Random, Rate, Span, Time, maths};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Random, Rate, Span, Time, configuration, maths};
 
 use crate::change::{parameters, valid};
 use crate::discipline::{Discipline, MAX, POSITIVE};
@@ -29,76 +29,40 @@ use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, P
 
 const NS2: &str = "Athuraliya et al. 2001; ns-2 `rem.cc`";
 
+configuration! {
 /// Parameters of a REM queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemConfig {
     /// The most packets that wait; further ones are refused. Default: 50, ns-2's.
-    pub limit: u64,
+    pub limit: u64 = 50 => (Domain::Packets(1, MAX), "ns-2 `limit_`");
     /// The queue to settle at, in packets. Default: 20.
-    pub pbo: f64,
+    pub pbo: f64 = 20.0 => (Domain::Number(0.0, 1e9, "packets"), NS2);
     /// Rate of the link. Default: 10 Mbit/s.
-    pub bandwidth: Rate,
+    pub bandwidth: Rate = const { Rate::from_bps(10_000_000).unwrap() } => (Domain::Rate, NS2);
     /// Bytes of an average packet. Default: 1000.
-    pub mean_pktsize: u32,
+    pub mean_pktsize: u32 = 1000 => (Domain::Bytes(1, 1 << 20), NS2);
     /// Time between two updates. Default: 2 ms.
-    pub pupdtime: Span,
+    pub pupdtime: Span = Span::from_millis(2) => (POSITIVE, NS2);
     /// The step of the price. Default: 0.001.
-    pub gamma: f64,
+    pub gamma: f64 = 0.001 => (Domain::Number(0.0, 1000.0, ""), NS2);
     /// Weight of the queue's distance from its target. Default: 0.1.
-    pub alpha: f64,
+    pub alpha: f64 = 0.1 => (Domain::Number(0.0, 1000.0, ""), "Athuraliya et al. 2001");
     /// The base of the probability. Default: 1.001.
-    pub phi: f64,
+    pub phi: f64 = 1.001 => (Domain::Number(1.0, 1000.0, ""), NS2);
     /// Weight of an interval in the average of arrivals. Default: 1.
-    pub inw: f64,
+    pub inw: f64 = 1.0 => (Domain::Number(0.0, 1.0, ""), NS2);
     /// Count bytes over `mean_pktsize` in place of packets, and scale probabilities with the
     /// packet's size. Default: off.
-    pub qib: bool,
+    pub qib: bool = false => (Domain::Flag, NS2);
     /// Mark packets that can carry a mark when they leave, and drop none at random (ns-2's
     /// `markpkts_`). Default: off.
-    pub ecn: bool,
-}
-
-impl Default for RemConfig {
-    fn default() -> RemConfig {
-        RemConfig {
-            limit: 50,
-            pbo: 20.0,
-            bandwidth: const { Rate::from_bps(10_000_000).unwrap() },
-            mean_pktsize: 1000,
-            pupdtime: Span::from_millis(2),
-            gamma: 0.001,
-            alpha: 0.1,
-            phi: 1.001,
-            inw: 1.0,
-            qib: false,
-            ecn: false,
-        }
-    }
+    pub ecn: bool = false => (Domain::Flag, NS2);
+} problem
 }
 
 impl Discipline for RemConfig {
     fn marks(&self) -> bool {
         self.ecn
-    }
-}
-
-impl Configurable for RemConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        v.parameter("limit", Domain::Packets(1, MAX), "ns-2 `limit_`", &mut self.limit);
-        v.parameter("pbo", Domain::Number(0.0, 1e9, "packets"), NS2, &mut self.pbo);
-        v.parameter("bandwidth", Domain::Rate, NS2, &mut self.bandwidth);
-        v.parameter("mean_pktsize", Domain::Bytes(1, 1 << 20), NS2, &mut self.mean_pktsize);
-        v.parameter("pupdtime", POSITIVE, NS2, &mut self.pupdtime);
-        v.parameter("gamma", Domain::Number(0.0, 1000.0, ""), NS2, &mut self.gamma);
-        v.parameter("alpha", Domain::Number(0.0, 1000.0, ""), "Athuraliya et al. 2001", &mut self.alpha);
-        v.parameter("phi", Domain::Number(1.0, 1000.0, ""), NS2, &mut self.phi);
-        v.parameter("inw", Domain::Number(0.0, 1.0, ""), NS2, &mut self.inw);
-        v.parameter("qib", Domain::Flag, NS2, &mut self.qib);
-        v.parameter("ecn", Domain::Flag, NS2, &mut self.ecn);
-    }
-
-    fn problem(&self) -> Option<&'static str> {
-        RemConfig::problem(self)
     }
 }
 

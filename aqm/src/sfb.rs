@@ -27,8 +27,8 @@
 use std::any::Any;
 use std::collections::VecDeque;
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Random, Span, Time};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Random, Span, Time, configuration};
 
 use crate::change::{parameters, valid};
 use crate::discipline::{Discipline, HASH_SEED, MAX, OWN_SALT, PROBABILITY};
@@ -46,71 +46,38 @@ const MAX_PROBABILITY: u32 = 0xffff;
 /// The cost of a packet for the penalty box, which earns `penalty_rate` in each nanosecond.
 const TOKEN: u64 = 1_000_000_000;
 
+const LINUX: &str = "tc-sfb(8)";
+
+configuration! {
 /// Parameters of an SFB queue. Those that are `None` are derived as `tc` does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SfbConfig {
     /// Time after which flows get other bins; zero: never. Default: 600 s.
-    pub rehash: Span,
+    pub rehash: Span = Span::from_secs(600) => (Domain::Time { positive: false }, LINUX);
     /// The time before that from which the other set of bins learns; zero: it does not. Default: 60
     /// s.
-    pub db: Span,
+    pub db: Span = Span::from_secs(60) => (Domain::Time { positive: false }, LINUX);
     /// The most packets that wait; further ones are refused. Default: 1000, the `txqueuelen` of a
     /// Linux Ethernet device.
-    pub limit: u64,
+    pub limit: u64 = 1000 => (Domain::Packets(1, MAX), LINUX);
     /// A packet is refused if this many wait in each of its bins. Default: 5/4 of `target` if that
     /// is given, else 25.
-    pub max: Option<u32>,
+    pub max: Option<u32> = None => (Domain::Packets(1, 65_535), LINUX, derived "5/4 of `target`, else 25");
     /// A bin's probability rises with each arrival while this many packets wait in it. Default: 4/5
     /// of `max`: 20.
-    pub target: Option<u32>,
+    pub target: Option<u32> = None => (Domain::Packets(1, 65_535), LINUX, derived "4/5 of `max`");
     /// A rise of a bin's probability. Default: 0.0005.
-    pub increment: f64,
+    pub increment: f64 = 0.0005 => (PROBABILITY, LINUX);
     /// A fall of a bin's probability. Default: 0.00005.
-    pub decrement: f64,
+    pub decrement: f64 = 0.00005 => (PROBABILITY, LINUX);
     /// Packets per second that flows which do not respond may send together. Default: 10.
-    pub penalty_rate: u32,
+    pub penalty_rate: u32 = 10 => (Domain::Whole(0, 1 << 20, "packets/s"), LINUX);
     /// The most of them at once. Default: 20.
-    pub penalty_burst: u32,
+    pub penalty_burst: u32 = 20 => (Domain::Whole(0, 1 << 20, "packets"), LINUX);
     /// The seed of the numbers that choose a flow's bins; `None` is the run's seed. Default:
     /// `None`.
-    pub hash_seed: Option<u64>,
-}
-
-impl Default for SfbConfig {
-    fn default() -> SfbConfig {
-        SfbConfig {
-            rehash: Span::from_secs(600),
-            db: Span::from_secs(60),
-            limit: 1000,
-            max: None,
-            target: None,
-            increment: 0.0005,
-            decrement: 0.00005,
-            penalty_rate: 10,
-            penalty_burst: 20,
-            hash_seed: None,
-        }
-    }
-}
-
-impl Configurable for SfbConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let linux = "tc-sfb(8)";
-        v.parameter("rehash", Domain::Time { positive: false }, linux, &mut self.rehash);
-        v.parameter("db", Domain::Time { positive: false }, linux, &mut self.db);
-        v.parameter("limit", Domain::Packets(1, MAX), linux, &mut self.limit);
-        v.derived("max", Domain::Packets(1, 65_535), linux, "5/4 of `target`, else 25", &mut self.max);
-        v.derived("target", Domain::Packets(1, 65_535), linux, "4/5 of `max`", &mut self.target);
-        v.parameter("increment", PROBABILITY, linux, &mut self.increment);
-        v.parameter("decrement", PROBABILITY, linux, &mut self.decrement);
-        v.parameter("penalty_rate", Domain::Whole(0, 1 << 20, "packets/s"), linux, &mut self.penalty_rate);
-        v.parameter("penalty_burst", Domain::Whole(0, 1 << 20, "packets"), linux, &mut self.penalty_burst);
-        v.parameter("hash_seed", HASH_SEED, OWN_SALT, &mut self.hash_seed);
-    }
-
-    fn problem(&self) -> Option<&'static str> {
-        SfbConfig::problem(self)
-    }
+    pub hash_seed: Option<u64> = None => (HASH_SEED, OWN_SALT);
+} problem
 }
 
 impl Discipline for SfbConfig {

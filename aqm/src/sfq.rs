@@ -24,8 +24,8 @@
 
 use std::any::Any;
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Ecn, Random, Span, Time};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Ecn, Random, Span, Time, configuration};
 
 use crate::books::Books;
 use crate::change::{fixed, parameters};
@@ -48,122 +48,64 @@ const NIL: u32 = u32::MAX;
 
 const MANUAL: &str = "tc-sfq(8)";
 
+configuration! {
 /// Parameters of an SFQ queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SfqConfig {
     /// The most packets that wait, at most `flows` times `depth`. Default: 127.
-    pub limit: u64,
+    pub limit: u64 = MAX_DEPTH.into() => (Domain::Packets(2, u64::from(MAX_DEPTH) * u64::from(MAX_FLOWS)), MANUAL);
     /// The most flows that wait at once, at most `divisor`. Default: 128.
-    pub flows: u32,
+    pub flows: u32 = 128 => (Domain::Whole(1, MAX_FLOWS.into(), "queues"), MANUAL);
     /// The most packets of a flow that wait. Default: 127, which is also the most.
-    pub depth: u32,
+    pub depth: u32 = MAX_DEPTH => (Domain::Packets(1, MAX_DEPTH.into()), MANUAL);
     /// The buckets of the hash, a power of two. Default: 1024.
-    pub divisor: u32,
+    pub divisor: u32 = 1024 => (Domain::PowerOfTwo(MAX_DIVISOR), MANUAL);
     /// Bytes that a flow may send in a turn. Default: 1514, an Ethernet frame.
-    pub quantum: u32,
+    pub quantum: u32 = 1514 => (Domain::Bytes(1, 1 << 20), MANUAL);
     /// Time between two changes of the hash; zero changes nothing. Default: zero.
-    pub perturb: Span,
+    pub perturb: Span = Span::ZERO => (Domain::Time { positive: false }, MANUAL);
     /// Drop the oldest packet of a flow in place of the newest. Default: off.
-    pub headdrop: bool,
-    /// RED on each flow (`flow_red`). Default: off.
-    pub red: Option<SfqRed>,
+    pub headdrop: bool = false => (Domain::Flag, MANUAL);
+    /// RED on each flow. Default: off.
+    pub flow_red: Option<SfqRed> = None => (feature MANUAL);
     /// The salt of the hash of flows; `None` draws it from each run's seed. Default: `None`.
-    pub hash_seed: Option<u64>,
+    pub hash_seed: Option<u64> = None => (HASH_SEED, OWN_SALT);
+} problem
 }
 
+const SIZES: Domain = Domain::Bytes(1, MAX);
+const BURST: Domain = Domain::Whole(1, MAX, "packets");
+
+configuration! {
 /// RED on each flow of an SFQ queue. What is `None` is derived as `tc` does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SfqRed {
     /// Bytes of a flow from which `min` and `max` follow. Default: 100,000, the example of
     /// tc-sfq(8) (tc requires it).
-    pub redflowlimit: u64,
+    pub redflowlimit: u64 = 100_000 => (SIZES, MANUAL);
     /// A flow's average queue in bytes from which on packets are marked. Default: a third of `max`.
-    pub min: Option<u64>,
+    pub min: Option<u64> = None => (SIZES, MANUAL, derived "a third of `max`");
     /// A flow's average queue in bytes from which on every packet is marked. Default: a quarter of
     /// `redflowlimit`.
-    pub max: Option<u64>,
+    pub max: Option<u64> = None => (SIZES, MANUAL, derived "a quarter of `redflowlimit`");
     /// Bytes of an average packet. Default: 1000.
-    pub avpkt: u32,
+    pub avpkt: u32 = 1000 => (Domain::Bytes(1, 1 << 20), MANUAL);
     /// Packets that an empty queue takes at once before the average reaches `min`. Default: (2
     /// `min` + `max`) / (3 `avpkt`).
-    pub burst: Option<u32>,
+    pub burst: Option<u32> = None => (BURST, MANUAL, derived "(2 `min` + `max`) / (3 `avpkt`)");
     /// Probability to mark when the average has reached `max`. Default: 0.02.
-    pub probability: f64,
+    pub probability: f64 = 0.02 => (PROBABILITY, MANUAL);
     /// Mark packets that can carry a mark instead of dropping them; with `headdrop` the flow's
     /// oldest. Default: off.
-    pub ecn: bool,
+    pub ecn: bool = false => (Domain::Flag, MANUAL);
     /// With `ecn`: drop from `max` on. Default: off.
-    pub harddrop: bool,
+    pub harddrop: bool = false => (Domain::Flag, MANUAL);
 }
-
-impl Default for SfqConfig {
-    fn default() -> SfqConfig {
-        SfqConfig {
-            limit: MAX_DEPTH.into(),
-            flows: 128,
-            depth: MAX_DEPTH,
-            divisor: 1024,
-            quantum: 1514,
-            perturb: Span::ZERO,
-            headdrop: false,
-            red: None,
-            hash_seed: None,
-        }
-    }
-}
-
-impl Default for SfqRed {
-    fn default() -> SfqRed {
-        SfqRed {
-            redflowlimit: 100_000,
-            min: None,
-            max: None,
-            avpkt: 1000,
-            burst: None,
-            probability: 0.02,
-            ecn: false,
-            harddrop: false,
-        }
-    }
 }
 
 impl Discipline for SfqConfig {
     fn marks(&self) -> bool {
-        self.red.as_ref().is_some_and(|red| red.ecn)
-    }
-}
-
-impl Configurable for SfqConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let most = u64::from(MAX_DEPTH) * u64::from(MAX_FLOWS);
-        v.parameter("limit", Domain::Packets(2, most), MANUAL, &mut self.limit);
-        v.parameter("flows", Domain::Whole(1, MAX_FLOWS.into(), "queues"), MANUAL, &mut self.flows);
-        v.parameter("depth", Domain::Packets(1, MAX_DEPTH.into()), MANUAL, &mut self.depth);
-        v.parameter("divisor", Domain::PowerOfTwo(MAX_DIVISOR), MANUAL, &mut self.divisor);
-        v.parameter("quantum", Domain::Bytes(1, 1 << 20), MANUAL, &mut self.quantum);
-        v.parameter("perturb", Domain::Time { positive: false }, MANUAL, &mut self.perturb);
-        v.parameter("headdrop", Domain::Flag, MANUAL, &mut self.headdrop);
-        v.feature("flow_red", MANUAL, &mut self.red);
-        v.parameter("hash_seed", HASH_SEED, OWN_SALT, &mut self.hash_seed);
-    }
-
-    fn problem(&self) -> Option<&'static str> {
-        SfqConfig::problem(self)
-    }
-}
-
-impl Configurable for SfqRed {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let sizes = Domain::Bytes(1, MAX);
-        v.parameter("redflowlimit", sizes, MANUAL, &mut self.redflowlimit);
-        v.derived("min", sizes, MANUAL, "a third of `max`", &mut self.min);
-        v.derived("max", sizes, MANUAL, "a quarter of `redflowlimit`", &mut self.max);
-        v.parameter("avpkt", Domain::Bytes(1, 1 << 20), MANUAL, &mut self.avpkt);
-        let burst = Domain::Whole(1, MAX, "packets");
-        v.derived("burst", burst, MANUAL, "(2 `min` + `max`) / (3 `avpkt`)", &mut self.burst);
-        v.parameter("probability", PROBABILITY, MANUAL, &mut self.probability);
-        v.parameter("ecn", Domain::Flag, MANUAL, &mut self.ecn);
-        v.parameter("harddrop", Domain::Flag, MANUAL, &mut self.harddrop);
+        self.flow_red.as_ref().is_some_and(|red| red.ecn)
     }
 }
 
@@ -185,7 +127,7 @@ impl SfqConfig {
         } else if self.quantum == 0 {
             Some("quantum must not be zero")
         } else {
-            self.red.as_ref().and_then(|red| red.thresholds().err())
+            self.flow_red.as_ref().and_then(|red| red.thresholds().err())
         }
     }
 }
@@ -281,7 +223,7 @@ impl<P: Queued> Sfq<P> {
             spacing: Spacing::NONE,
         };
         let mut sfq = Sfq {
-            thresholds: config.red.as_ref().and_then(|red| red.thresholds().ok()),
+            thresholds: config.flow_red.as_ref().and_then(|red| red.thresholds().ok()),
             salt: drr::salt(config.hash_seed, &random),
             perturbation: 0,
             next: first_change(&config, Time::ZERO),
@@ -314,7 +256,7 @@ impl<P: Queued> Sfq<P> {
         if config.perturb != self.config.perturb {
             self.next = first_change(&config, now);
         }
-        self.thresholds = config.red.as_ref().and_then(|red| red.thresholds().ok());
+        self.thresholds = config.flow_red.as_ref().and_then(|red| red.thresholds().ok());
         self.config = config;
         while self.books.backlog().packets > self.config.limit {
             self.drop_one(drops);
@@ -484,7 +426,7 @@ impl<P: Queued> Sfq<P> {
     /// RED's decision about an arrival at a slot with packets: `false` if the packet is to be
     /// dropped.
     fn passes_red(&mut self, slot: u32, packet: &mut P, full: bool) -> bool {
-        let (Some(thresholds), Some(red)) = (&self.thresholds, &self.config.red) else { return true };
+        let (Some(thresholds), Some(red)) = (&self.thresholds, &self.config.flow_red) else { return true };
         let of = &mut self.slots[slot as usize];
         of.scaled_average = thresholds.average(of.scaled_average, of.bytes);
         let may_mark = match thresholds.decide(&mut of.spacing, of.scaled_average, &mut self.random) {

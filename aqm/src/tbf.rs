@@ -19,8 +19,8 @@
 
 use std::any::Any;
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Rate, Span, Time};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Rate, Span, Time, configuration};
 
 use crate::change::{parameters, valid};
 use crate::discipline::{Discipline, MAX};
@@ -31,60 +31,33 @@ use crate::{
 
 const MANUAL: &str = "tc-tbf(8)";
 
+const SIZES: Domain = Domain::Bytes(1, MAX);
+
+configuration! { self:
 /// Parameters of a token bucket filter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TbfConfig {
     /// The rate. Default: 0.5 Mbit/s, the example of tc-tbf(8) (tc requires it).
-    pub rate: Rate,
+    pub rate: Rate = const { Rate::from_bps(500_000).unwrap() } => (Domain::Rate, MANUAL);
     /// The size of the bucket in bytes, at least the largest packet. Default: 5 KiB, the example's.
-    pub burst: u64,
+    pub burst: u64 = 5 << 10 => (SIZES, MANUAL);
     /// The most bytes that wait. Default: from `latency`.
-    pub limit: Option<u64>,
+    pub limit: Option<u64> = None => (SIZES, MANUAL, derived "what leaves within `latency`, and `burst`");
     /// The longest time that a packet waits. Default: 70 ms, the example's, unless there is
     /// `limit`.
-    pub latency: Option<Span>,
+    pub latency: Option<Span> = None => (Domain::Time { positive: false }, MANUAL, derived "70 ms, without `limit`");
     /// The rate within bursts, above `rate`. Default: none.
-    pub peakrate: Option<Rate>,
+    pub peakrate: Option<Rate> = None => (Domain::OrOff(&Domain::Rate), MANUAL);
     /// With `peakrate`: the size of its bucket in bytes, at least the largest packet. Default:
     /// 1540, the example's.
-    pub mtu: Option<u64>,
+    pub mtu: Option<u64> = None => (SIZES, MANUAL, derived "1540 bytes, with `peakrate`");
     /// The lengths that take tokens (`psched_l2t_ns`); `limit` counts bytes of the queue. Default:
     /// those in the queue.
-    pub overhead: Overhead,
-}
-
-impl Default for TbfConfig {
-    fn default() -> TbfConfig {
-        TbfConfig {
-            rate: const { Rate::from_bps(500_000).unwrap() },
-            burst: 5 << 10,
-            limit: None,
-            latency: None,
-            peakrate: None,
-            mtu: None,
-            overhead: Overhead::default(),
-        }
-    }
+    pub overhead: Overhead = Overhead::default() => (with |v| self.overhead.parameters(v, MANUAL));
+} problem
 }
 
 impl Discipline for TbfConfig {}
-
-impl Configurable for TbfConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let sizes = Domain::Bytes(1, MAX);
-        v.parameter("rate", Domain::Rate, MANUAL, &mut self.rate);
-        v.parameter("burst", sizes, MANUAL, &mut self.burst);
-        v.derived("limit", sizes, MANUAL, "what leaves within `latency`, and `burst`", &mut self.limit);
-        v.derived("latency", Domain::Time { positive: false }, MANUAL, "70 ms, without `limit`", &mut self.latency);
-        v.parameter("peakrate", Domain::OrOff(&Domain::Rate), MANUAL, &mut self.peakrate);
-        v.derived("mtu", sizes, MANUAL, "1540 bytes, with `peakrate`", &mut self.mtu);
-        self.overhead.parameters(v, MANUAL);
-    }
-
-    fn problem(&self) -> Option<&'static str> {
-        TbfConfig::problem(self)
-    }
-}
 
 impl TbfConfig {
     /// The problem with these parameters, if there is one.

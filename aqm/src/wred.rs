@@ -25,8 +25,8 @@
 
 use std::any::Any;
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Random, Time};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Random, Time, configuration};
 
 use crate::change::{parameters, valid};
 use crate::discipline::{Discipline, MAX, PROBABILITY};
@@ -35,93 +35,55 @@ use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, P
 const GRED: &str = "tc `q_gred.c`";
 const HPCC: &str = "Li et al. 2019, `switch-mmu.cc`";
 
+const SIZES: Domain = Domain::Bytes(1, MAX);
+const EWMA: Domain = Domain::Whole(0, 31, "");
+
+configuration! {
 /// Parameters of a WRED queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WredConfig {
     /// The most bytes that wait; further packets are refused. Default: 400,000, as of `red`.
-    pub limit: u64,
+    pub limit: u64 = 400_000 => (SIZES, GRED);
     /// The queue in bytes above which packets are marked. Default: a third of `max`.
-    pub min: Option<u64>,
+    pub min: Option<u64> = None => (SIZES, GRED, derived "a third of `max`");
     /// The queue in bytes above which every packet is marked. Default: three times `min`, or a
     /// quarter of `limit` if that is not given either.
-    pub max: Option<u64>,
+    pub max: Option<u64> = None => (SIZES, GRED, derived "three times `min`, else a quarter of `limit`");
     /// Probability to mark when the queue has reached `max`. Default: 0.02.
-    pub probability: f64,
+    pub probability: f64 = 0.02 => (PROBABILITY, GRED);
     /// The binary logarithm of the average's weight, negated; 0 is the queue of the moment.
     /// Default: 0.
-    pub ewma: u32,
+    pub ewma: u32 = 0 => (EWMA, "Cisco IOS; 0 as Li et al. 2019");
     /// Mark packets that can carry a mark instead of dropping them. Default: off.
-    pub ecn: bool,
+    pub ecn: bool = false => (Domain::Flag, GRED);
     /// With `ecn`: decide when a packet leaves, by the queue that it leaves behind; packets that
     /// cannot carry a mark pass. Default: off, when it arrives.
-    pub departure: bool,
+    pub departure: bool = false => (Domain::Flag, HPCC);
     /// The profile of packets of medium drop precedence (AF12, AF22, AF32, AF42). Default: that of
     /// all.
-    pub medium: Option<WredProfile>,
+    pub medium: Option<WredProfile> = None => (feature "RFC 2597 s6; Cisco IOS");
     /// The profile of packets of high drop precedence (AF13, AF23, AF33, AF43). Default: that of
     /// all.
-    pub high: Option<WredProfile>,
+    pub high: Option<WredProfile> = None => (feature "RFC 2597 s6; Cisco IOS");
+} problem
 }
 
+configuration! {
 /// The profile of a drop precedence. What is `None` is that of the other packets.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct WredProfile {
     /// [`WredConfig::min`] of these packets.
-    pub min: Option<u64>,
+    pub min: Option<u64> = None => (SIZES, GRED, derived "that of the other packets");
     /// [`WredConfig::max`] of these packets.
-    pub max: Option<u64>,
+    pub max: Option<u64> = None => (SIZES, GRED, derived "that of the other packets");
     /// [`WredConfig::probability`] of these packets.
-    pub probability: Option<f64>,
+    pub probability: Option<f64> = None => (PROBABILITY, GRED, derived "that of the other packets");
 }
-
-impl Default for WredConfig {
-    fn default() -> WredConfig {
-        WredConfig {
-            limit: 400_000,
-            min: None,
-            max: None,
-            probability: 0.02,
-            ewma: 0,
-            ecn: false,
-            departure: false,
-            medium: None,
-            high: None,
-        }
-    }
 }
 
 impl Discipline for WredConfig {
     fn marks(&self) -> bool {
         self.ecn
-    }
-}
-
-impl Configurable for WredConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let sizes = Domain::Bytes(1, MAX);
-        v.parameter("limit", sizes, GRED, &mut self.limit);
-        v.derived("min", sizes, GRED, "a third of `max`", &mut self.min);
-        v.derived("max", sizes, GRED, "three times `min`, else a quarter of `limit`", &mut self.max);
-        v.parameter("probability", PROBABILITY, GRED, &mut self.probability);
-        let ewma = Domain::Whole(0, 31, "");
-        v.parameter("ewma", ewma, "Cisco IOS; 0 as Li et al. 2019", &mut self.ewma);
-        v.parameter("ecn", Domain::Flag, GRED, &mut self.ecn);
-        v.parameter("departure", Domain::Flag, HPCC, &mut self.departure);
-        v.feature("medium", "RFC 2597 s6; Cisco IOS", &mut self.medium);
-        v.feature("high", "RFC 2597 s6; Cisco IOS", &mut self.high);
-    }
-
-    fn problem(&self) -> Option<&'static str> {
-        WredConfig::problem(self)
-    }
-}
-
-impl Configurable for WredProfile {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let sizes = Domain::Bytes(1, MAX);
-        v.derived("min", sizes, GRED, "that of the other packets", &mut self.min);
-        v.derived("max", sizes, GRED, "that of the other packets", &mut self.max);
-        v.derived("probability", PROBABILITY, GRED, "that of the other packets", &mut self.probability);
     }
 }
 

@@ -3,10 +3,13 @@
 
 use ackclock_units::parameter::Configurable;
 
-use crate::{CdgConfig, CubicConfig, DctcpConfig, EcnFeedback, NewRenoConfig, SlowStartRules};
+use crate::{
+    CdgConfig, ChdConfig, CubicConfig, DctcpConfig, EcnFeedback, HdConfig, HtcpConfig, NewRenoConfig, SlowStartRules,
+    VegasConfig, WvegasConfig,
+};
 
-/// The defaults of a host that concern controllers.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The defaults of a host that concern controllers. Its own default has the algorithms'.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stack {
     /// The host is a Linux.
     pub linux: bool,
@@ -22,20 +25,6 @@ pub struct Stack {
     pub dctcp: DctcpConfig,
     /// Its CDG, if it has FreeBSD's.
     pub freebsd_cdg: CdgConfig,
-}
-
-impl Default for Stack {
-    /// The algorithms' own defaults.
-    fn default() -> Stack {
-        Stack {
-            linux: false,
-            late_ack_events: false,
-            newreno: NewRenoConfig::default(),
-            cubic: CubicConfig::default(),
-            dctcp: DctcpConfig::default(),
-            freebsd_cdg: CdgConfig::default(),
-        }
-    }
 }
 
 /// The parts of an algorithm's configuration beside its parameters.
@@ -103,3 +92,20 @@ impl Algorithm for CdgConfig {
         Some(&mut self.slow_start)
     }
 }
+
+/// Algorithms that take the NewReno of the host, and nothing else of it.
+macro_rules! on_newreno {
+    ($($config:ident)*) => {$(
+        impl Algorithm for $config {
+            fn on(host: &Stack) -> $config {
+                $config { reno: host.newreno, ..$config::default() }
+            }
+
+            fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
+                Some(&mut self.reno.slow_start)
+            }
+        }
+    )*};
+}
+
+on_newreno! { ChdConfig HdConfig HtcpConfig VegasConfig WvegasConfig }

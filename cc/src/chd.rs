@@ -26,11 +26,10 @@
 //!   loss that the duplicates prove.
 //! - The peer's window does not bound what is halved: a window beyond it has not grown.
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Random, Span};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Random, Span, configuration};
 
-use crate::algorithm::{Algorithm, Stack};
-use crate::domains::{MILLION, PERCENT, POSITIVE};
+use crate::domains::{MILLION, PERCENT, POSITIVE, lowered};
 use crate::ertt::Ertt;
 use crate::hd::{DelayLaw, draw};
 use crate::newreno::Recovery;
@@ -39,70 +38,35 @@ use crate::reactions::{
     timed_out,
 };
 use crate::slow_start::SlowStart;
-use crate::{
-    Ack, Arrival, CongestionControl, Flight, Inspection, Needs, NewRenoConfig, Sent, Signal, SlowStartRules, Verdict,
-    Window,
-};
+use crate::{Ack, Arrival, CongestionControl, Flight, Inspection, Needs, NewRenoConfig, Sent, Signal, Verdict, Window};
 
+const SYSCTL: &str = "FreeBSD `cc.chd`";
+
+configuration! { self:
 /// Parameters of CHD, by the names of the sysctls below `net.inet.tcp.cc.chd`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChdConfig {
     /// The queueing delay with the most back-offs, in ticks; beyond it losses are signs of
     /// congestion. Default 20.
-    pub queue_threshold: u32,
+    pub queue_threshold: u32 = 20 => (Domain::Whole(1, MILLION, "ticks"), SYSCTL);
     /// The queueing delay up to which there are no back-offs, in ticks. Default 5.
-    pub queue_min: u32,
+    pub queue_min: u32 = 5 => ({
+        // The kernel keeps the threshold above the delay without back-offs.
+        let most = lowered(&mut self.queue_min, self.queue_threshold.saturating_sub(1));
+        Domain::Whole(0, most, "ticks")
+    }, SYSCTL);
     /// The probability at the threshold that a measurement halves the window, per cent. Default 50.
-    pub pmax: u32,
+    pub pmax: u32 = 50 => (PERCENT, SYSCTL);
     /// The shadow window is used against loss-based flows. Default true.
-    pub loss_fair: bool,
+    pub loss_fair: bool = true => (Domain::Flag, SYSCTL);
     /// The delay is that of the longest round trip since the last measurement, instead of the
     /// newest. Default true.
-    pub use_max: bool,
+    pub use_max: bool = true => (Domain::Flag, SYSCTL);
     /// A tick. Default 1 ms (`hz` 1000).
-    pub rtt_unit: Span,
+    pub rtt_unit: Span = Span::from_millis(1) => (POSITIVE, "FreeBSD `hz`");
     /// NewReno's parameters, for growth, ECN, timeouts and idle time.
-    pub reno: NewRenoConfig,
+    pub reno: NewRenoConfig = NewRenoConfig::default() => (..);
 }
-
-impl Default for ChdConfig {
-    fn default() -> ChdConfig {
-        ChdConfig {
-            queue_threshold: 20,
-            queue_min: 5,
-            pmax: 50,
-            loss_fair: true,
-            use_max: true,
-            rtt_unit: Span::from_millis(1),
-            reno: NewRenoConfig::default(),
-        }
-    }
-}
-
-impl Configurable for ChdConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let sysctl = "FreeBSD `cc.chd`";
-        v.parameter("queue_threshold", Domain::Whole(1, MILLION, "ticks"), sysctl, &mut self.queue_threshold);
-        // The kernel keeps the threshold above the delay without back-offs.
-        let most = self.queue_threshold.saturating_sub(1);
-        self.queue_min = self.queue_min.min(most);
-        v.parameter("queue_min", Domain::Whole(0, most.into(), "ticks"), sysctl, &mut self.queue_min);
-        v.parameter("pmax", PERCENT, sysctl, &mut self.pmax);
-        v.parameter("loss_fair", Domain::Flag, sysctl, &mut self.loss_fair);
-        v.parameter("use_max", Domain::Flag, sysctl, &mut self.use_max);
-        v.parameter("rtt_unit", POSITIVE, "FreeBSD `hz`", &mut self.rtt_unit);
-        self.reno.parameters(v);
-    }
-}
-
-impl Algorithm for ChdConfig {
-    fn on(host: &Stack) -> ChdConfig {
-        ChdConfig { reno: host.newreno, ..ChdConfig::default() }
-    }
-
-    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
-        Some(&mut self.reno.slow_start)
-    }
 }
 
 /// CHD (FreeBSD).

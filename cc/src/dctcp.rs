@@ -25,8 +25,8 @@
 //! - FreeBSD leaves alpha alone during fast recovery and updates it when that ends and at a
 //!   timeout; here it is updated once per window of data throughout.
 
-use ackclock_units::named;
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{configuration, named};
 
 use crate::newreno::acknowledged;
 use crate::reactions::{established, halved, halved_by_timeout, idled, put_back, recovered, reduce, resume, timed_out};
@@ -58,44 +58,25 @@ pub enum DctcpRules {
     Linux,
 }
 
+const RULES: Domain = Domain::named::<DctcpRules>("set of rules");
+
+configuration! {
 /// Parameters of DCTCP.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DctcpConfig {
     /// The gain of the average is 2^-this. Default 4: g = 1/16 (RFC 8257 section 4.2). At most 10.
-    pub shift_g: u32,
+    pub shift_g: u32 = 4 => (Domain::Whole(0, 10, ""), "RFC 8257 s4.2; Linux `dctcp_shift_g`");
     /// Alpha before the first observation, in units of 1/1024. Default 1024 (RFC 8257 section 3.3:
     /// the first reaction is Reno's).
-    pub alpha_on_init: u32,
+    pub alpha_on_init: u32 = MAX_ALPHA as u32 => (Domain::Whole(0, 1024, "1/1024"), "RFC 8257 s3.3");
     /// The first mark halves the window and sets alpha to 1, whatever it was (FreeBSD `slowstart`).
     /// Default false.
-    pub slowstart: bool,
+    pub slowstart: bool = false => (Domain::Flag, "FreeBSD `cc.dctcp.slowstart`");
     /// The stack whose rules apply where stacks differ. Default RFC 8257's.
-    pub rules: DctcpRules,
+    pub rules: DctcpRules = DctcpRules::Rfc8257 => (RULES, "RFC 8257; FreeBSD; Linux `tcp_dctcp.c`");
     /// Growth, the reaction to loss, and the window after idle are Reno's, with these settings.
-    pub reno: NewRenoConfig,
+    pub reno: NewRenoConfig = NewRenoConfig::default() => (..);
 }
-
-impl Default for DctcpConfig {
-    fn default() -> DctcpConfig {
-        DctcpConfig {
-            shift_g: 4,
-            alpha_on_init: MAX_ALPHA as u32,
-            slowstart: false,
-            rules: DctcpRules::Rfc8257,
-            reno: NewRenoConfig::default(),
-        }
-    }
-}
-
-impl Configurable for DctcpConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        v.parameter("shift_g", Domain::Whole(0, 10, ""), "RFC 8257 s4.2; Linux `dctcp_shift_g`", &mut self.shift_g);
-        v.parameter("alpha_on_init", Domain::Whole(0, 1024, "1/1024"), "RFC 8257 s3.3", &mut self.alpha_on_init);
-        v.parameter("slowstart", Domain::Flag, "FreeBSD `cc.dctcp.slowstart`", &mut self.slowstart);
-        let rules = Domain::named::<DctcpRules>("set of rules");
-        v.parameter("rules", rules, "RFC 8257; FreeBSD; Linux `tcp_dctcp.c`", &mut self.rules);
-        self.reno.parameters(v);
-    }
 }
 
 named! { DctcpRules: Rfc8257 = "rfc8257", FreeBsd = "freebsd", Linux = "linux" }

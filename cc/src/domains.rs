@@ -10,3 +10,9 @@ pub(crate) const PERCENT: Domain = Domain::Whole(1, 100, "percent");
 pub(crate) const POSITIVE: Domain = Domain::Time { positive: true };
 /// Any time.
 pub(crate) const TIME: Domain = Domain::Time { positive: false };
+
+/// Lowers a parameter to the most that its range has, which follows from another one; returns that.
+pub(crate) fn lowered(at: &mut u32, most: u32) -> u64 {
+    *at = (*at).min(most);
+    most.into()
+}

@@ -16,66 +16,37 @@
 //! - Kept as in the reference: congestion recovery ends with the ACK that began it, because nothing
 //!   moves its end; the next ACK may halve the window again.
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Random, Span};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Random, Span, configuration};
 
-use crate::algorithm::{Algorithm, Stack};
-use crate::domains::{MILLION, PERCENT, POSITIVE};
+use crate::domains::{MILLION, PERCENT, POSITIVE, lowered};
 use crate::ertt::Ertt;
 use crate::reactions::{halved, reduce};
 use crate::{
-    Ack, Arrival, CongestionControl, Flight, Inspection, Needs, NewReno, NewRenoConfig, Sent, Signal, SlowStartRules,
-    Verdict, Window,
+    Ack, Arrival, CongestionControl, Flight, Inspection, Needs, NewReno, NewRenoConfig, Sent, Signal, Verdict, Window,
 };
 
+const SYSCTL: &str = "FreeBSD `cc.hd`";
+
+configuration! { self:
 /// Parameters of HD, by the names of the sysctls below `net.inet.tcp.cc.hd`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HdConfig {
     /// The queueing delay with the most back-offs, in ticks. Default 20.
-    pub queue_threshold: u32,
+    pub queue_threshold: u32 = 20 => (Domain::Whole(1, MILLION, "ticks"), SYSCTL);
     /// The queueing delay up to which there are none, in ticks. Default 5.
-    pub queue_min: u32,
-    /// The probability at the threshold that an ACK halves the window, per cent. Default 5.
-    pub pmax: u32,
-    /// A tick. Default 1 ms (`hz` 1000).
-    pub rtt_unit: Span,
-    /// NewReno's parameters.
-    pub reno: NewRenoConfig,
-}
-
-impl Default for HdConfig {
-    fn default() -> HdConfig {
-        HdConfig {
-            queue_threshold: 20,
-            queue_min: 5,
-            pmax: 5,
-            rtt_unit: Span::from_millis(1),
-            reno: NewRenoConfig::default(),
-        }
-    }
-}
-
-impl Configurable for HdConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let sysctl = "FreeBSD `cc.hd`";
-        v.parameter("queue_threshold", Domain::Whole(1, MILLION, "ticks"), sysctl, &mut self.queue_threshold);
+    pub queue_min: u32 = 5 => ({
         // The kernel keeps the threshold at or above the delay without back-offs.
-        self.queue_min = self.queue_min.min(self.queue_threshold);
-        v.parameter("queue_min", Domain::Whole(0, self.queue_threshold.into(), "ticks"), sysctl, &mut self.queue_min);
-        v.parameter("pmax", PERCENT, sysctl, &mut self.pmax);
-        v.parameter("rtt_unit", POSITIVE, "FreeBSD `hz`", &mut self.rtt_unit);
-        self.reno.parameters(v);
-    }
+        let most = lowered(&mut self.queue_min, self.queue_threshold);
+        Domain::Whole(0, most, "ticks")
+    }, SYSCTL);
+    /// The probability at the threshold that an ACK halves the window, per cent. Default 5.
+    pub pmax: u32 = 5 => (PERCENT, SYSCTL);
+    /// A tick. Default 1 ms (`hz` 1000).
+    pub rtt_unit: Span = Span::from_millis(1) => (POSITIVE, "FreeBSD `hz`");
+    /// NewReno's parameters.
+    pub reno: NewRenoConfig = NewRenoConfig::default() => (..);
 }
-
-impl Algorithm for HdConfig {
-    fn on(host: &Stack) -> HdConfig {
-        HdConfig { reno: host.newreno, ..HdConfig::default() }
-    }
-
-    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
-        Some(&mut self.reno.slow_start)
-    }
 }
 
 /// HD (FreeBSD).

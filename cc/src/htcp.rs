@@ -18,45 +18,26 @@
 //!   recomputes the latter.
 //! - A timeout sets the threshold as the host's NewReno does (`timeout_flight`).
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Span, Time};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Span, Time, configuration};
 
-use crate::algorithm::{Algorithm, Stack};
 use crate::reactions::whole_segments;
-use crate::{
-    Ack, Arrival, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Signal, SlowStartRules, Verdict, Window,
-};
+use crate::{Ack, Arrival, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Signal, Verdict, Window};
 
+configuration! {
 /// Parameters of H-TCP, named and with defaults as FreeBSD's sysctls `net.inet.tcp.cc.htcp.*`.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HtcpConfig {
     /// The window comes down by the ratio of the least RTT to the greatest, between 0.5 and 0.8,
     /// and grows so much slower. Without, by half. Default false.
-    pub adaptive_backoff: bool,
+    pub adaptive_backoff: bool = false => (Domain::Flag, "FreeBSD `cc.htcp.adaptive_backoff`");
     /// The window grows by the same amount per unit of time on paths of 10 to 200 ms. Default
     /// false.
-    pub rtt_scaling: bool,
+    pub rtt_scaling: bool = false => (Domain::Flag, "FreeBSD `cc.htcp.rtt_scaling`");
     /// Slow start, the first second after a congestion, timeouts and idle time are NewReno's, with
     /// these settings.
-    pub reno: NewRenoConfig,
+    pub reno: NewRenoConfig = NewRenoConfig::default() => (..);
 }
-
-impl Configurable for HtcpConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        v.parameter("adaptive_backoff", Domain::Flag, "FreeBSD `cc.htcp.adaptive_backoff`", &mut self.adaptive_backoff);
-        v.parameter("rtt_scaling", Domain::Flag, "FreeBSD `cc.htcp.rtt_scaling`", &mut self.rtt_scaling);
-        self.reno.parameters(v);
-    }
-}
-
-impl Algorithm for HtcpConfig {
-    fn on(host: &Stack) -> HtcpConfig {
-        HtcpConfig { reno: host.newreno, ..HtcpConfig::default() }
-    }
-
-    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
-        Some(&mut self.reno.slow_start)
-    }
 }
 
 /// Ticks per second (`hz`).

@@ -14,8 +14,8 @@
 //! - Clocks are exact; Linux 3.9 counts milliseconds, 6.1 microseconds. With the rules of 2.6.32
 //!   they tick every 4 ms.
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Span, Time};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Span, Time, configuration};
 
 use crate::Flight;
 use crate::domains::TIME;
@@ -67,41 +67,21 @@ impl HystartRules {
     }
 }
 
+configuration! {
 /// Parameters of HyStart (Ha, Rhee 2011), named and with defaults as in Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HystartConfig {
     /// Watch the length of ACK trains. Default true.
-    pub ack_train: bool,
+    pub ack_train: bool = true => (Domain::Flag, "Linux `hystart_detect`");
     /// Watch the increase of delay. Default true.
-    pub delay: bool,
+    pub delay: bool = true => (Domain::Flag, "Linux `hystart_detect`");
     /// Below this window, in segments, HyStart does not act. Default 16.
-    pub low_window: u32,
+    pub low_window: u32 = 16 => (Domain::Whole(0, 1 << 20, "segments"), "Linux `hystart_low_window`");
     /// The most between two ACKs of one train. Default 2 ms.
-    pub ack_delta: Span,
+    pub ack_delta: Span = Span::from_millis(2) => (TIME, "Linux `hystart_ack_delta_us`");
     /// The kernel whose rules apply. Default those of 6.1.
-    pub rules: HystartRules,
+    pub rules: HystartRules = HystartRules::Linux61;
 }
-
-impl Default for HystartConfig {
-    fn default() -> HystartConfig {
-        HystartConfig {
-            ack_train: true,
-            delay: true,
-            low_window: 16,
-            ack_delta: Span::from_millis(2),
-            rules: HystartRules::Linux61,
-        }
-    }
-}
-
-impl Configurable for HystartConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        v.parameter("ack_train", Domain::Flag, "Linux `hystart_detect`", &mut self.ack_train);
-        v.parameter("delay", Domain::Flag, "Linux `hystart_detect`", &mut self.delay);
-        let window = Domain::Whole(0, 1 << 20, "segments");
-        v.parameter("low_window", window, "Linux `hystart_low_window`", &mut self.low_window);
-        v.parameter("ack_delta", TIME, "Linux `hystart_ack_delta_us`", &mut self.ack_delta);
-    }
 }
 
 /// Samples of a round before its delay is judged (`HYSTART_MIN_SAMPLES`).

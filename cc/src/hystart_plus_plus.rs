@@ -19,58 +19,35 @@
 //! - The initial slow start, the only one it is used for, returns with a congestion signal that is
 //!   undone.
 
-use ackclock_units::Span;
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Span, configuration};
 
 use crate::domains::TIME;
 use crate::{Flight, Window};
 
+const RFC: &str = "RFC 9406 s4.3";
+
+configuration! {
 /// Parameters of HyStart++, named and with defaults as in RFC 9406 section 4.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HystartPlusPlusConfig {
     /// MIN_RTT_THRESH: round trips are longer if they are so by at least this. Default 4 ms.
-    pub min_rtt_thresh: Span,
+    pub min_rtt_thresh: Span = Span::from_millis(4) => (TIME, RFC);
     /// MAX_RTT_THRESH: by so much they always are. Default 16 ms.
-    pub max_rtt_thresh: Span,
+    pub max_rtt_thresh: Span = Span::from_millis(16) => (TIME, RFC);
     /// MIN_RTT_DIVISOR: between these bounds, by this part of the last round's least. Default 8.
-    pub min_rtt_divisor: u32,
+    pub min_rtt_divisor: u32 = 8 => (Domain::Whole(1, 1000, ""), RFC);
     /// N_RTT_SAMPLE: samples before a round is judged. Default 8.
-    pub n_rtt_sample: u32,
+    pub n_rtt_sample: u32 = 8 => (Domain::Whole(1, 1 << 20, "samples"), RFC);
     /// CSS_GROWTH_DIVISOR: conservative slow start grows by this part of standard slow start.
     /// Default 4.
-    pub css_growth_divisor: u32,
+    pub css_growth_divisor: u32 = 4 => (Domain::Whole(1, 1000, ""), RFC);
     /// CSS_ROUNDS: rounds of conservative slow start before congestion avoidance. Default 5.
-    pub css_rounds: u32,
+    pub css_rounds: u32 = 5 => (Domain::Whole(1, 1000, "round trips"), RFC);
     /// L: an ACK counts for at most this many segments, unless the sender paces; 0 is no limit.
     /// Default 8.
-    pub l: u32,
+    pub l: u32 = 8 => (Domain::Whole(0, 1000, "segments"), RFC);
 }
-
-impl Default for HystartPlusPlusConfig {
-    fn default() -> HystartPlusPlusConfig {
-        HystartPlusPlusConfig {
-            min_rtt_thresh: Span::from_millis(4),
-            max_rtt_thresh: Span::from_millis(16),
-            min_rtt_divisor: 8,
-            n_rtt_sample: 8,
-            css_growth_divisor: 4,
-            css_rounds: 5,
-            l: 8,
-        }
-    }
-}
-
-impl Configurable for HystartPlusPlusConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let rfc = "RFC 9406 s4.3";
-        v.parameter("min_rtt_thresh", TIME, rfc, &mut self.min_rtt_thresh);
-        v.parameter("max_rtt_thresh", TIME, rfc, &mut self.max_rtt_thresh);
-        v.parameter("min_rtt_divisor", Domain::Whole(1, 1000, ""), rfc, &mut self.min_rtt_divisor);
-        v.parameter("n_rtt_sample", Domain::Whole(1, 1 << 20, "samples"), rfc, &mut self.n_rtt_sample);
-        v.parameter("css_growth_divisor", Domain::Whole(1, 1000, ""), rfc, &mut self.css_growth_divisor);
-        v.parameter("css_rounds", Domain::Whole(1, 1000, "round trips"), rfc, &mut self.css_rounds);
-        v.parameter("l", Domain::Whole(0, 1000, "segments"), rfc, &mut self.l);
-    }
 }
 
 /// The observer of one connection's initial slow start.

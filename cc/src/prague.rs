@@ -32,8 +32,8 @@
 //!   (`TCP_CONG_NO_FALLBACK_RFC3168`). RFC 9331 section 4.2 allows both.
 //! - Linux paces by packets with their headers; here by their payload, like everything else.
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Rate, Span, Time};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Rate, Span, Time, configuration};
 
 use crate::algorithm::{Algorithm, Stack};
 use crate::domains::POSITIVE;
@@ -53,31 +53,20 @@ const LEAST_WINDOW: u64 = 2;
 /// `CWND_UNIT`: a segment has this many parts.
 const PARTS: f64 = (1 << 20) as f64;
 
+const LINUX: &str = "L4S team's `tcp_prague.c`";
+
+configuration! {
 /// Parameters of Prague.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PragueConfig {
     /// Round trips shorter than this count as long as it. Default 25 ms.
-    pub rtt_target: Span,
+    pub rtt_target: Span = Span::from_millis(25) => (POSITIVE, LINUX);
     /// Round trips after slow start until that is so. Default 4.
-    pub rtt_transition: u32,
+    pub rtt_transition: u32 = 4 => (Domain::Whole(0, 1 << 20, "round trips"), LINUX);
     /// Alpha begins with 1, and the first mark does nothing more than any other; otherwise with 0,
     /// and the first mark halves the window (`prague_alpha_mode`). Default false.
-    pub alpha_on_init: bool,
+    pub alpha_on_init: bool = false => (Domain::Flag, LINUX);
 }
-
-impl Default for PragueConfig {
-    fn default() -> PragueConfig {
-        PragueConfig { rtt_target: Span::from_millis(25), rtt_transition: 4, alpha_on_init: false }
-    }
-}
-
-impl Configurable for PragueConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let linux = "L4S team's `tcp_prague.c`";
-        v.parameter("rtt_target", POSITIVE, linux, &mut self.rtt_target);
-        v.parameter("rtt_transition", Domain::Whole(0, 1 << 20, "round trips"), linux, &mut self.rtt_transition);
-        v.parameter("alpha_on_init", Domain::Flag, linux, &mut self.alpha_on_init);
-    }
 }
 
 impl Algorithm for PragueConfig {
@@ -292,7 +281,7 @@ impl CongestionControl for Prague {
     fn on_ecn(&mut self, feedback: EcnFeedback) {
         self.fallback = (feedback != EcnFeedback::Accurate).then(|| {
             // The settings are Linux's.
-            let config = NewRenoConfig { abc_l_var: 0, limit_burst: false, remember_idle: true, ..Default::default() };
+            let config = NewRenoConfig::linux();
             let mut reno = NewReno::new(config);
             reno.take_over(self.state.window);
             reno

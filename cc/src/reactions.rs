@@ -3,78 +3,50 @@
 //!
 //! Sources and departures are those of [`NewReno`](crate::NewReno), which is made of them.
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
+use ackclock_units::configuration;
+use ackclock_units::parameter::Domain;
 
 use crate::hystart::HystartConfig;
 use crate::hystart_plus_plus::HystartPlusPlusConfig;
 use crate::{Flight, Window};
 
+configuration! {
 /// Parameters of NewReno, and of the parts that other algorithms share with it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NewRenoConfig {
     /// Appropriate byte counting (RFC 3465): the window grows by bytes acknowledged. Without it, by
     /// ACKs (RFC 5681 equations 2 and 3 counted per ACK). Default true.
-    pub abc: bool,
+    pub abc: bool = true => (Domain::Flag, "RFC 3465; FreeBSD `rfc3465`");
     /// L of RFC 3465: in slow start an ACK adds at most this many segments, and one after a
     /// timeout; 0 is no limit at any time (Linux). Default 2 (RFC 3465 section 2.3).
-    pub abc_l_var: u32,
+    pub abc_l_var: u32 = 2 => (Domain::Whole(0, 1000, "segments"), "RFC 3465 s2.3");
     /// After recovery, the window is at most what is in flight plus one segment (RFC 6582 section
     /// 3.2 step 3, first option), instead of the slow start threshold. Default true.
-    pub limit_burst: bool,
+    pub limit_burst: bool = true => (Domain::Flag, "RFC 6582 s3.2");
     /// Slow start still acts when the window equals the threshold and may carry it past (FreeBSD;
     /// Linux before 3.13). Otherwise it stops exactly there, and what is left of the ACK counts
     /// towards congestion avoidance. Default false.
-    pub past_ssthresh: bool,
+    pub past_ssthresh: bool = false => (Domain::Flag, "FreeBSD; Linux before 3.13");
     /// The threshold after a congestion signal is half of the bytes in flight (RFC 5681 equation
     /// 4), instead of half of the window as FreeBSD and Linux have it. Default false.
-    pub halve_flight: bool,
+    pub halve_flight: bool = false => (Domain::Flag, "RFC 5681 equation 4");
     /// The threshold after a timeout is half of the bytes in flight, also without `halve_flight`
     /// (FreeBSD 14, `min(snd_wnd, pipe)`). Default false.
-    pub timeout_flight: bool,
+    pub timeout_flight: bool = false => (Domain::Flag, "FreeBSD 14 `newreno_cc_cong_signal`");
     /// On a restart after idle, raise the threshold to three quarters of the old window (RFC 2861;
     /// Linux, FreeBSD 14), so that slow start leads back to it. Default false (RFC 5681 section 4.1
     /// leaves it; FreeBSD 9).
-    pub remember_idle: bool,
+    pub remember_idle: bool = false => (Domain::Flag, "RFC 2861");
     /// What was counted towards the next segment of congestion avoidance outlasts an idle time
     /// (`tcp_cwnd_restart` leaves `snd_cwnd_cnt`). Default false.
-    pub idle_keeps_credit: bool,
+    pub idle_keeps_credit: bool = false;
     /// The factor by which the window is reduced for an ECN echo, where that is less than for a
     /// loss (ABE, RFC 8511: 0.8 for Reno, 0.85 for CUBIC). Default none: as for a loss.
-    pub beta_ecn: Option<f64>,
+    pub beta_ecn: Option<f64> = None => (Domain::OrOff(&Domain::Number(0.1, 0.99, "")), "RFC 8511");
     /// The end of slow start without congestion: only at the threshold, or also when round trips
     /// have become longer (HyStart, HyStart++). Default at the threshold.
-    pub slow_start: SlowStartRules,
+    pub slow_start: SlowStartRules = SlowStartRules::Standard;
 }
-
-impl Default for NewRenoConfig {
-    fn default() -> NewRenoConfig {
-        NewRenoConfig {
-            abc: true,
-            abc_l_var: 2,
-            limit_burst: true,
-            past_ssthresh: false,
-            halve_flight: false,
-            timeout_flight: false,
-            remember_idle: false,
-            idle_keeps_credit: false,
-            beta_ecn: None,
-            slow_start: SlowStartRules::Standard,
-        }
-    }
-}
-
-impl Configurable for NewRenoConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        v.parameter("abc", Domain::Flag, "RFC 3465; FreeBSD `rfc3465`", &mut self.abc);
-        v.parameter("abc_l_var", Domain::Whole(0, 1000, "segments"), "RFC 3465 s2.3", &mut self.abc_l_var);
-        v.parameter("limit_burst", Domain::Flag, "RFC 6582 s3.2", &mut self.limit_burst);
-        v.parameter("past_ssthresh", Domain::Flag, "FreeBSD; Linux before 3.13", &mut self.past_ssthresh);
-        v.parameter("halve_flight", Domain::Flag, "RFC 5681 equation 4", &mut self.halve_flight);
-        v.parameter("timeout_flight", Domain::Flag, "FreeBSD 14 `newreno_cc_cong_signal`", &mut self.timeout_flight);
-        v.parameter("remember_idle", Domain::Flag, "RFC 2861", &mut self.remember_idle);
-        let factor = Domain::OrOff(&Domain::Number(0.1, 0.99, ""));
-        v.parameter("beta_ecn", factor, "RFC 8511", &mut self.beta_ecn);
-    }
 }
 
 /// The end of slow start where no congestion ends it.
@@ -87,6 +59,14 @@ pub enum SlowStartRules {
     Hystart(HystartConfig),
     /// HyStart++ (RFC 9406).
     HystartPlusPlus(HystartPlusPlusConfig),
+}
+
+impl NewRenoConfig {
+    /// Reno as other algorithms of Linux reuse it: `tcp_slow_start` without a limit, and
+    /// `tcp_cwnd_restart`.
+    pub fn linux() -> NewRenoConfig {
+        NewRenoConfig { abc_l_var: 0, limit_burst: false, remember_idle: true, ..NewRenoConfig::default() }
+    }
 }
 
 /// Reno as other algorithms of FreeBSD reuse it.

@@ -16,38 +16,25 @@
 //! - `halve_flight`, `timeout_flight` and `beta_ecn` of the host's NewReno apply, with an eighth in
 //!   place of a half.
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
+use ackclock_units::configuration;
+use ackclock_units::parameter::Domain;
 
 use crate::algorithm::{Algorithm, Stack};
 use crate::reactions::{used_at_loss, used_at_timeout, whole_segments};
 use crate::{Ack, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Signal, SlowStartRules, Verdict, Window};
 
+configuration! {
 /// Parameters of Scalable TCP.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScalableConfig {
     /// The window grows by one segment for so many segments (or ACKs) acknowledged, or for a window
     /// of them if that is less (`TCP_SCALABLE_AI_CNT`). Default 100; 50 on hosts that count ACKs.
-    pub ai_cnt: u32,
+    pub ai_cnt: u32 = 100 => (Domain::Whole(1, 10_000, "segments"), "Linux `TCP_SCALABLE_AI_CNT`");
     /// A reduction takes the window divided by 2 to this power (`TCP_SCALABLE_MD_SCALE`). Default 3.
-    pub md_scale: u32,
+    pub md_scale: u32 = 3 => (Domain::Whole(1, 31, ""), "Linux `TCP_SCALABLE_MD_SCALE`");
     /// Slow start, timeouts and idle time are NewReno's, with these settings.
-    pub reno: NewRenoConfig,
+    pub reno: NewRenoConfig = NewRenoConfig::linux() => (..);
 }
-
-impl Default for ScalableConfig {
-    fn default() -> ScalableConfig {
-        let reno = NewRenoConfig { abc_l_var: 0, limit_burst: false, remember_idle: true, ..NewRenoConfig::default() };
-        ScalableConfig { ai_cnt: 100, md_scale: 3, reno }
-    }
-}
-
-impl Configurable for ScalableConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let counts = Domain::Whole(1, 10_000, "segments");
-        v.parameter("ai_cnt", counts, "Linux `TCP_SCALABLE_AI_CNT`", &mut self.ai_cnt);
-        v.parameter("md_scale", Domain::Whole(1, 31, ""), "Linux `TCP_SCALABLE_MD_SCALE`", &mut self.md_scale);
-        self.reno.parameters(v);
-    }
 }
 
 impl Algorithm for ScalableConfig {

@@ -22,55 +22,30 @@
 //!   round trip is rounded to as many bytes as that has ticks. The marked segment's round trip is
 //!   that of the last skipped one (`ertt.rs`).
 
-use ackclock_units::Span;
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Span, configuration};
 
-use crate::algorithm::{Algorithm, Stack};
-use crate::domains::{MILLION, POSITIVE};
+use crate::domains::{MILLION, POSITIVE, lowered};
 use crate::ertt::Ertt;
 use crate::{
-    Ack, Arrival, CongestionControl, Flight, Inspection, Needs, NewReno, NewRenoConfig, Sent, Signal, SlowStartRules,
-    Verdict, Window,
+    Ack, Arrival, CongestionControl, Flight, Inspection, Needs, NewReno, NewRenoConfig, Sent, Signal, Verdict, Window,
 };
 
+const SYSCTL: &str = "FreeBSD `cc.vegas`";
+
+configuration! { self:
 /// Parameters of Vegas, by the names of the sysctls below `net.inet.tcp.cc.vegas`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VegasConfig {
-    /// Segments in the queue below which the window grows. Default 1.
-    pub alpha: u32,
-    /// Segments in the queue above which it shrinks. Default 3.
-    pub beta: u32,
+    /// Segments in the queue above which the window shrinks. Default 3.
+    pub beta: u32 = 3 => (Domain::Whole(1, MILLION, "segments"), SYSCTL);
+    /// Segments in the queue below which it grows. Default 1.
+    pub alpha: u32 = 1 => (Domain::Whole(1, lowered(&mut self.alpha, self.beta), "segments"), SYSCTL);
     /// A tick. Default 1 ms (`hz` 1000).
-    pub rtt_unit: Span,
+    pub rtt_unit: Span = Span::from_millis(1) => (POSITIVE, "FreeBSD `hz`");
     /// NewReno's parameters.
-    pub reno: NewRenoConfig,
+    pub reno: NewRenoConfig = NewRenoConfig::default() => (..);
 }
-
-impl Default for VegasConfig {
-    fn default() -> VegasConfig {
-        VegasConfig { alpha: 1, beta: 3, rtt_unit: Span::from_millis(1), reno: NewRenoConfig::default() }
-    }
-}
-
-impl Configurable for VegasConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let sysctl = "FreeBSD `cc.vegas`";
-        v.parameter("beta", Domain::Whole(1, MILLION, "segments"), sysctl, &mut self.beta);
-        self.alpha = self.alpha.min(self.beta);
-        v.parameter("alpha", Domain::Whole(1, self.beta.into(), "segments"), sysctl, &mut self.alpha);
-        v.parameter("rtt_unit", POSITIVE, "FreeBSD `hz`", &mut self.rtt_unit);
-        self.reno.parameters(v);
-    }
-}
-
-impl Algorithm for VegasConfig {
-    fn on(host: &Stack) -> VegasConfig {
-        VegasConfig { reno: host.newreno, ..VegasConfig::default() }
-    }
-
-    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
-        Some(&mut self.reno.slow_start)
-    }
 }
 
 /// Vegas (FreeBSD).

@@ -14,8 +14,7 @@
 //! - An ACK that arrives while nothing is outstanding counts nothing; in Linux it counts a segment,
 //!   since it repeats the last one.
 
-use ackclock_units::parameter::{Configurable, Visitor};
-use ackclock_units::{Span, Time};
+use ackclock_units::{Span, Time, configuration};
 
 use crate::algorithm::{Algorithm, Stack};
 use crate::domains::TIME;
@@ -23,34 +22,21 @@ use crate::{
     Ack, Arrival, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Signal, SlowStartRules, Verdict, Window,
 };
 
+configuration! {
 /// Parameters of Westwood+.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WestwoodConfig {
     /// The rate is sampled over a round trip, but over this much at least (`TCP_WESTWOOD_RTT_MIN`).
     /// Default 50 ms.
-    pub rtt_min: Span,
+    pub rtt_min: Span = Span::from_millis(50) => (TIME, "Linux `TCP_WESTWOOD_RTT_MIN`");
     /// Tick of the clock, 1 / `HZ` on Linux, which counts bytes per jiffy and loses fractions of one.
     /// Default 0: the clock is exact.
-    pub tick: Span,
+    pub tick: Span = Span::ZERO => (TIME, "Linux `HZ`");
     /// The place of [`Stack::late_ack_events`]: the RTT of an ACK counts with it. Default false.
-    pub late_events: bool,
+    pub late_events: bool = false;
     /// Settings of NewReno, by which the window grows, and comes down until the end of a recovery.
-    pub reno: NewRenoConfig,
+    pub reno: NewRenoConfig = NewRenoConfig::linux() => (..);
 }
-
-impl Default for WestwoodConfig {
-    fn default() -> WestwoodConfig {
-        let reno = NewRenoConfig { abc_l_var: 0, limit_burst: false, remember_idle: true, ..NewRenoConfig::default() };
-        WestwoodConfig { rtt_min: Span::from_millis(50), tick: Span::ZERO, late_events: false, reno }
-    }
-}
-
-impl Configurable for WestwoodConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        v.parameter("rtt_min", TIME, "Linux `TCP_WESTWOOD_RTT_MIN`", &mut self.rtt_min);
-        v.parameter("tick", TIME, "Linux `HZ`", &mut self.tick);
-        self.reno.parameters(v);
-    }
 }
 
 impl WestwoodConfig {

@@ -27,54 +27,30 @@
 //! - Kept as in the kernel: the part is set only when at least so many segments wait. One that is
 //!   too large stays where the queueing delay doubles before.
 
-use ackclock_units::Span;
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Span, configuration};
 
-use crate::algorithm::{Algorithm, Stack};
 use crate::domains::MILLION;
 use crate::reactions::slow_start_applies;
 use crate::{
-    Ack, CongestionControl, Coupled, Flight, Needs, NewReno, NewRenoConfig, Shared, Signal, SlowStartRules, Subflow,
-    Verdict, Window,
+    Ack, CongestionControl, Coupled, Flight, Needs, NewReno, NewRenoConfig, Shared, Signal, Subflow, Verdict, Window,
 };
 
+const SOURCE: &str = "multipath-tcp.org `mptcp_wvegas.c`";
+
+configuration! {
 /// Parameters of wVegas, by the names of the kernel's module.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WvegasConfig {
     /// Segments that a subflow keeps in the queue until its part is known. Default 2.
-    pub initial_alpha: u32,
+    pub initial_alpha: u32 = 2 => (Domain::Whole(1, MILLION, "segments"), SOURCE);
     /// Segments that all subflows together keep in queues, two each at least. Default 10.
-    pub total_alpha: u32,
+    pub total_alpha: u32 = 10 => (Domain::Whole(1, MILLION, "segments"), SOURCE);
     /// More segments in the queue than this end slow start. Default 1.
-    pub gamma: u32,
+    pub gamma: u32 = 1 => (Domain::Whole(0, MILLION, "segments"), SOURCE);
     /// Slow start, losses, timeouts and idle time are NewReno's, with these settings.
-    pub reno: NewRenoConfig,
+    pub reno: NewRenoConfig = NewRenoConfig::default() => (..);
 }
-
-impl Default for WvegasConfig {
-    fn default() -> WvegasConfig {
-        WvegasConfig { initial_alpha: 2, total_alpha: 10, gamma: 1, reno: NewRenoConfig::default() }
-    }
-}
-
-impl Configurable for WvegasConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let source = "multipath-tcp.org `mptcp_wvegas.c`";
-        v.parameter("initial_alpha", Domain::Whole(1, MILLION, "segments"), source, &mut self.initial_alpha);
-        v.parameter("total_alpha", Domain::Whole(1, MILLION, "segments"), source, &mut self.total_alpha);
-        v.parameter("gamma", Domain::Whole(0, MILLION, "segments"), source, &mut self.gamma);
-        self.reno.parameters(v);
-    }
-}
-
-impl Algorithm for WvegasConfig {
-    fn on(host: &Stack) -> WvegasConfig {
-        WvegasConfig { reno: host.newreno, ..WvegasConfig::default() }
-    }
-
-    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
-        Some(&mut self.reno.slow_start)
-    }
 }
 
 /// The least that a subflow's part of `total_alpha` is, segments.

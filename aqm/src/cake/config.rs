@@ -1,7 +1,7 @@
 //! CAKE's parameters, and what follows from them.
 
-use ackclock_units::parameter::{Configurable, Domain, Named, Setting, Value, Visitor};
-use ackclock_units::{Rate, Span, named};
+use ackclock_units::parameter::{Domain, Named as _, Setting, Value};
+use ackclock_units::{Rate, Span, configuration, named};
 
 use crate::books::PACKET_OVERHEAD;
 use crate::discipline::{Discipline, HASH_SEED, MAX, MTU, OWN_SALT};
@@ -308,64 +308,51 @@ pub enum AckFilter {
 
 named! { AckFilter: Enabled = "enabled", Aggressive = "aggressive" }
 
+const MANUAL: &str = "tc-cake(8)";
+const OF_FRAMING: &str = "that of `framing`";
+const FRAMING: Domain = Domain::OrOff(&const { Domain::named::<Framing>("kind of link") });
+const MEMORY: &str = "4 x `bandwidth` x `rtt`, from 4 MiB to 10,240 packets of `mtu`";
+const FILTER: Domain = Domain::FlagOrName { what: "a filter of ACKs", names: AckFilter::NAMES };
+
+configuration! {
 /// Parameters of CAKE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CakeConfig {
     /// The rate of the shaper. Default: unlimited.
-    pub bandwidth: Option<Rate>,
+    pub bandwidth: Option<Rate> = None => (Domain::OrOff(&Domain::Rate), MANUAL);
     /// The round-trip time for which the laws are tuned: a twentieth of it is the delay that may
     /// persist. Default: `internet`, 100 ms.
-    pub rtt: CakeRtt,
+    pub rtt: CakeRtt = CakeRtt::Internet => (CakeRtt::DOMAIN, MANUAL);
     /// The tins. Default: `diffserv3`.
-    pub diffserv: Diffserv,
+    pub diffserv: Diffserv = Diffserv::Diffserv3 => (Domain::named::<Diffserv>("assignment to tins"), MANUAL);
     /// The flows that are told apart. Default: `triple-isolate`.
-    pub flowmode: FlowMode,
+    pub flowmode: FlowMode = FlowMode::TripleIsolate => (Domain::named::<FlowMode>("flow isolation"), MANUAL);
     /// Clear the codepoint of packets once they are assigned to a tin. Default: off.
-    pub wash: bool,
+    pub wash: bool = false => (Domain::Flag, MANUAL);
     /// Drop waiting ACKs that a later one makes needless. Default: off.
-    pub ack_filter: Option<AckFilter>,
+    pub ack_filter: Option<AckFilter> = None => (FILTER, "tc-cake(8), `ack-filter`");
     /// Count dropped packets as sent, since they have crossed the link that is shaped, and let the
     /// delay grow with the number of flows. Default: off.
-    pub ingress: bool,
+    pub ingress: bool = false => (Domain::Flag, MANUAL);
     /// The overhead of a kind of link. Default: none.
-    pub framing: Option<Framing>,
+    pub framing: Option<Framing> = None => (FRAMING, "tc-cake(8), overhead keywords");
     /// Bytes that each packet has on the link beyond its length, -64 to 256. Default: that of
     /// `framing`.
-    pub overhead: Option<f64>,
+    pub overhead: Option<f64> = None => (Domain::Number(-64.0, 256.0, "bytes"), MANUAL, derived OF_FRAMING);
     /// The least length of a packet on the link. Default: that of `framing`.
-    pub mpu: Option<u32>,
+    pub mpu: Option<u32> = None => (Domain::Bytes(0, 256), MANUAL, derived OF_FRAMING);
     /// The cells of the link. Default: that of `framing`.
-    pub atm: Option<Atm>,
+    pub atm: Option<Atm> = None => (Domain::named::<Atm>("link layer"), MANUAL, derived OF_FRAMING);
     /// The most memory that waiting packets take, in bytes. Default: four times what `bandwidth`
     /// carries in `rtt`, at least 4 MiB, at most 10,240 packets of `mtu` bytes.
-    pub memlimit: Option<u64>,
+    pub memlimit: Option<u64> = None => (Domain::Bytes(1, MAX), MANUAL, derived MEMORY);
     /// Bytes of the largest packet, on which target, interval and `memlimit` depend. Default: 1514,
     /// an Ethernet frame.
-    pub mtu: u32,
+    pub mtu: u32 = 1514 => (MTU, "Linux `psched_mtu`; an Ethernet frame");
     /// The salt of the hash of flows and hosts; `None` draws it from each run's seed. Default:
     /// `None`.
-    pub hash_seed: Option<u64>,
-}
-
-impl Default for CakeConfig {
-    fn default() -> CakeConfig {
-        CakeConfig {
-            bandwidth: None,
-            rtt: CakeRtt::Internet,
-            diffserv: Diffserv::Diffserv3,
-            flowmode: FlowMode::TripleIsolate,
-            wash: false,
-            ack_filter: None,
-            ingress: false,
-            framing: None,
-            overhead: None,
-            mpu: None,
-            atm: None,
-            memlimit: None,
-            mtu: 1514,
-            hash_seed: None,
-        }
-    }
+    pub hash_seed: Option<u64> = None => (HASH_SEED, OWN_SALT);
+} problem
 }
 
 impl Discipline for CakeConfig {
@@ -378,29 +365,9 @@ impl Discipline for CakeConfig {
     }
 }
 
-impl Configurable for CakeConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        const OF_FRAMING: &str = "that of `framing`";
-        let framing = Domain::OrOff(&const { Domain::named::<Framing>("kind of link") });
-        let filter = Domain::FlagOrName { what: "a filter of ACKs", names: AckFilter::NAMES };
-        let memory = "4 x `bandwidth` x `rtt`, from 4 MiB to 10,240 packets of `mtu`";
-        v.parameter("bandwidth", Domain::OrOff(&Domain::Rate), "tc-cake(8)", &mut self.bandwidth);
-        v.parameter("rtt", CakeRtt::DOMAIN, "tc-cake(8)", &mut self.rtt);
-        v.parameter("diffserv", Domain::named::<Diffserv>("assignment to tins"), "tc-cake(8)", &mut self.diffserv);
-        v.parameter("flowmode", Domain::named::<FlowMode>("flow isolation"), "tc-cake(8)", &mut self.flowmode);
-        v.parameter("wash", Domain::Flag, "tc-cake(8)", &mut self.wash);
-        v.parameter("ack_filter", filter, "tc-cake(8), `ack-filter`", &mut self.ack_filter);
-        v.parameter("ingress", Domain::Flag, "tc-cake(8)", &mut self.ingress);
-        v.parameter("framing", framing, "tc-cake(8), overhead keywords", &mut self.framing);
-        v.derived("overhead", Domain::Number(-64.0, 256.0, "bytes"), "tc-cake(8)", OF_FRAMING, &mut self.overhead);
-        v.derived("mpu", Domain::Bytes(0, 256), "tc-cake(8)", OF_FRAMING, &mut self.mpu);
-        v.derived("atm", Domain::named::<Atm>("link layer"), "tc-cake(8)", OF_FRAMING, &mut self.atm);
-        v.derived("memlimit", Domain::Bytes(1, MAX), "tc-cake(8)", memory, &mut self.memlimit);
-        v.parameter("mtu", MTU, "Linux `psched_mtu`; an Ethernet frame", &mut self.mtu);
-        v.parameter("hash_seed", HASH_SEED, OWN_SALT, &mut self.hash_seed);
-    }
-
-    fn problem(&self) -> Option<&'static str> {
+impl CakeConfig {
+    /// The problem with these parameters, if there is one.
+    pub fn problem(&self) -> Option<&'static str> {
         let whole = |overhead: f64| overhead.fract() == 0.0 && (-64.0..=256.0).contains(&overhead);
         if !self.overhead.is_none_or(whole) {
             return Some("`overhead` is a whole number of bytes from -64 to 256");
@@ -410,9 +377,7 @@ impl Configurable for CakeConfig {
         }
         None
     }
-}
 
-impl CakeConfig {
     /// The rate in bytes per second; 0 is unlimited.
     pub(super) fn rate(&self) -> u64 {
         self.bandwidth.map_or(0, |rate| (rate.as_bps() / 8).max(1))

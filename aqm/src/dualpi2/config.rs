@@ -1,7 +1,7 @@
 //! The parameters of DualPI2.
 
-use ackclock_units::parameter::{Configurable, Domain, Setting, Value, Visitor};
-use ackclock_units::{Size, Span};
+use ackclock_units::parameter::{Domain, Setting, Value};
+use ackclock_units::{Size, Span, configuration};
 
 use crate::discipline::{Discipline, MAX, MTU, POSITIVE};
 
@@ -14,85 +14,48 @@ pub enum StepThreshold {
     Packets(u64),
 }
 
+const LINUX: &str = "Linux `sch_dualpi2`";
+
+configuration! {
 /// Parameters of a DualPI2 queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DualPi2Config {
     /// The most packets that wait in both queues together; further ones are refused. Default:
     /// 10,000.
-    pub limit: u64,
+    pub limit: u64 = 10_000 => (Domain::Packets(1, MAX), LINUX);
     /// The most memory that waiting packets take, in bytes. Default: 30,280,000, twice `limit`
     /// Ethernet frames.
-    pub memlimit: u64,
+    pub memlimit: u64 = 2 * 10_000 * 1514 => (Domain::Bytes(1, MAX), LINUX);
     /// The queueing delay of the classic queue to settle at. Default: 15 ms.
-    pub target: Span,
+    pub target: Span = Span::from_millis(15) => (POSITIVE, "RFC 9332 appendix A.1; Linux `sch_dualpi2`");
     /// Time between two updates of the probability. Default: 16 ms.
-    pub tupdate: Span,
+    pub tupdate: Span = Span::from_millis(16) => (POSITIVE, "RFC 9332 appendix A.1; Linux `sch_dualpi2`");
     /// Weight of the delay's distance from `target`, in Hz. Default: 41/256, about 0.16.
-    pub alpha: f64,
+    pub alpha: f64 = 41.0 / 256.0 => (Domain::Number(0.0, 256.0, "Hz"), LINUX);
     /// Weight of the delay's change since the last update, in Hz. Default: 819/256, about 3.2.
-    pub beta: f64,
+    pub beta: f64 = 819.0 / 256.0 => (Domain::Number(0.0, 256.0, "Hz"), LINUX);
     /// The ratio of the L4S marking probability to the base probability, 1 or more (RFC 9332
     /// section 2.1, `k`). Default: 2.
-    pub coupling_factor: u32,
+    pub coupling_factor: u32 = 2 => (Domain::Whole(1, 255, ""), "RFC 9332 s2.1; Linux `sch_dualpi2`");
     /// The step above which L4S packets are marked. Default: 1 ms.
-    pub step_thresh: StepThreshold,
+    pub step_thresh: StepThreshold = StepThreshold::Time(Span::from_millis(1)) =>
+        (Domain::TimeOrPackets(0, MAX), LINUX);
     /// The step applies to packets that found at least this many in the L4S queue. Default: 0.
-    pub min_qlen_step: u64,
+    pub min_qlen_step: u64 = 0 => (Domain::Packets(0, MAX), LINUX);
     /// When L4S packets would have to be marked with more than certainty, drop packets of both
     /// queues alike (`drop_on_overload`), or rather let the queue grow up to its limit
     /// (`overflow`). Default: drop.
-    pub drop_on_overload: bool,
+    pub drop_on_overload: bool = true => (Domain::Flag, LINUX);
     /// Decide on arrival (`drop_enqueue`), or on departure (`drop_dequeue`). Default: on departure.
-    pub drop_enqueue: bool,
+    pub drop_enqueue: bool = false => (Domain::Flag, LINUX);
     /// The share of the link that is kept for the classic queue, in percent, 0 to 100. Default: 10.
-    pub classic_protection: u32,
+    pub classic_protection: u32 = 10 => (Domain::Whole(0, 100, "percent"), LINUX);
     /// ECT(0) packets go to the L4S queue too (`any_ect`), not only ECT(1) and CE (`l4s_ect`, RFC
     /// 9331 section 5.1). Default: off.
-    pub any_ect: bool,
+    pub any_ect: bool = false => (Domain::Flag, "RFC 9331 s5.1; Linux `sch_dualpi2`");
     /// Bytes of the largest packet. Default: 1514, an Ethernet frame.
-    pub mtu: u32,
+    pub mtu: u32 = 1514 => (MTU, "an Ethernet frame");
 }
-
-impl Default for DualPi2Config {
-    fn default() -> DualPi2Config {
-        DualPi2Config {
-            limit: 10_000,
-            memlimit: 2 * 10_000 * 1514,
-            target: Span::from_millis(15),
-            tupdate: Span::from_millis(16),
-            alpha: 41.0 / 256.0,
-            beta: 819.0 / 256.0,
-            coupling_factor: 2,
-            step_thresh: StepThreshold::Time(Span::from_millis(1)),
-            min_qlen_step: 0,
-            drop_on_overload: true,
-            drop_enqueue: false,
-            classic_protection: 10,
-            any_ect: false,
-            mtu: 1514,
-        }
-    }
-}
-
-impl Configurable for DualPi2Config {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let linux = "Linux `sch_dualpi2`";
-        v.parameter("limit", Domain::Packets(1, MAX), linux, &mut self.limit);
-        v.parameter("memlimit", Domain::Bytes(1, MAX), linux, &mut self.memlimit);
-        v.parameter("target", POSITIVE, "RFC 9332 appendix A.1; Linux `sch_dualpi2`", &mut self.target);
-        v.parameter("tupdate", POSITIVE, "RFC 9332 appendix A.1; Linux `sch_dualpi2`", &mut self.tupdate);
-        v.parameter("alpha", Domain::Number(0.0, 256.0, "Hz"), linux, &mut self.alpha);
-        v.parameter("beta", Domain::Number(0.0, 256.0, "Hz"), linux, &mut self.beta);
-        let coupling = Domain::Whole(1, 255, "");
-        v.parameter("coupling_factor", coupling, "RFC 9332 s2.1; Linux `sch_dualpi2`", &mut self.coupling_factor);
-        v.parameter("step_thresh", Domain::TimeOrPackets(0, MAX), linux, &mut self.step_thresh);
-        v.parameter("min_qlen_step", Domain::Packets(0, MAX), linux, &mut self.min_qlen_step);
-        v.parameter("drop_on_overload", Domain::Flag, linux, &mut self.drop_on_overload);
-        v.parameter("drop_enqueue", Domain::Flag, linux, &mut self.drop_enqueue);
-        v.parameter("classic_protection", Domain::Whole(0, 100, "percent"), linux, &mut self.classic_protection);
-        v.parameter("any_ect", Domain::Flag, "RFC 9331 s5.1; Linux `sch_dualpi2`", &mut self.any_ect);
-        v.parameter("mtu", MTU, "an Ethernet frame", &mut self.mtu);
-    }
 }
 
 impl Discipline for DualPi2Config {

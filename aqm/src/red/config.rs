@@ -1,7 +1,7 @@
 //! The parameters of RED.
 
-use ackclock_units::parameter::{Configurable, Domain, Setting, Value, Visitor};
-use ackclock_units::{Rate, Span, maths};
+use ackclock_units::parameter::{Domain, Setting, Value};
+use ackclock_units::{Rate, Span, configuration, maths};
 
 use super::linux::{Damping, weight_of};
 use crate::discipline::{Discipline, MAX, PROBABILITY};
@@ -12,55 +12,66 @@ const MANUAL: &str = "tc-red(8)";
 pub(crate) const NO_WEIGHT: &str = "no weight of the average lets this burst through: try a larger burst or avpkt";
 pub(crate) const TOO_SLOW: &str = "bandwidth is too low for packets of avpkt bytes";
 
+const SIZES: Domain = Domain::Bytes(1, MAX);
+const BURST: Domain = Domain::Whole(1, MAX, "packets");
+
+configuration! {
 /// Parameters of a RED queue. What is `None` is derived as `tc` does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RedConfig {
     /// The most bytes that wait; further packets are refused. Default: 400,000, the example of
     /// tc-red(8) (tc requires it).
-    pub limit: u64,
+    pub limit: u64 = 400_000 => (SIZES, MANUAL);
     /// The average queue in bytes from which on packets are marked. Default: a third of `max`.
-    pub min: Option<u64>,
+    pub min: Option<u64> = None => (SIZES, MANUAL, derived "a third of `max`");
     /// The average queue in bytes from which on every packet is marked. Default: three times `min`,
     /// or a quarter of `limit` if that is not given either.
-    pub max: Option<u64>,
+    pub max: Option<u64> = None => (SIZES, MANUAL, derived "three times `min`, else a quarter of `limit`");
     /// Bytes of an average packet. Default: 1000, the example of tc-red(8) (tc requires it).
-    pub avpkt: u32,
+    pub avpkt: u32 = 1000 => (Domain::Bytes(1, 1 << 20), MANUAL);
     /// Packets that an empty queue takes at once before the average reaches `min`: the weight of
     /// the average follows from it. Default: (2 `min` + `max`) / (3 `avpkt`).
-    pub burst: Option<u32>,
+    pub burst: Option<u32> = None => (BURST, MANUAL, derived "(2 `min` + `max`) / (3 `avpkt`)");
     /// Probability to mark when the average has reached `max`. Default: 0.02.
-    pub probability: f64,
+    pub probability: f64 = 0.02 => (PROBABILITY, MANUAL);
     /// Rate of the link: how many packets would have passed while there was no queue. Default: 10
     /// Mbit/s.
-    pub bandwidth: Rate,
+    pub bandwidth: Rate = const { Rate::from_bps(10_000_000).unwrap() } => (Domain::Rate, MANUAL);
     /// Mark packets that can carry a mark instead of dropping them. Default: off.
-    pub ecn: bool,
+    pub ecn: bool = false => (Domain::Flag, MANUAL);
     /// With `ecn`: drop every packet from `max` on, those that could carry a mark as well. Default:
     /// off.
-    pub harddrop: bool,
+    pub harddrop: bool = false => (Domain::Flag, MANUAL);
     /// With `ecn`: take packets in that cannot carry a mark instead of dropping them. Default: off.
-    pub nodrop: bool,
+    pub nodrop: bool = false => (Domain::Flag, MANUAL);
     /// Move the probability at `max` (Adaptive RED). Default: off.
-    pub adaptive: Option<RedAdaptive>,
+    pub adaptive: Option<RedAdaptive> = None => (feature "Floyd, Gummadi, Shenker 2001");
     /// Follow the authors' law in place of Linux's. Default: off.
-    pub floyd: Option<RedFloyd>,
+    pub floyd: Option<RedFloyd> = None => (feature "Floyd, Jacobson 1993; ns-2");
+} problem
 }
 
+const PAPER: &str = "Floyd, Gummadi, Shenker 2001, figure 1";
+const BOTTOM: Domain = Domain::OrName("automatic", &PROBABILITY);
+
+configuration! {
 /// Adaptive RED (Floyd, Gummadi, Shenker 2001, figure 1; the defaults are those of the paper and of
 /// Linux's `adaptive`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct RedAdaptive {
     /// Added to the probability if the average is above the target range, but no more than a
     /// quarter of it. Default: 0.01.
-    pub alpha: f64,
+    pub alpha: f64 = 0.01 => (PROBABILITY, PAPER);
     /// Multiplies the probability if the average is below the target range. Default: 0.9.
-    pub beta: f64,
+    pub beta: f64 = 0.9 => (PROBABILITY, PAPER);
     /// Time between two updates. Default: 500 ms.
-    pub interval: Span,
+    pub interval: Span = Span::from_millis(500) => (Domain::Time { positive: true }, PAPER);
     /// Above this the probability is not raised. Default: 0.5.
-    pub top: f64,
+    pub top: f64 = 0.5 => (PROBABILITY, PAPER);
     /// Below this the probability is not lowered. Default: 0.01.
-    pub bottom: RedBottom,
+    pub bottom: RedBottom = RedBottom::Fixed(0.01) =>
+        (BOTTOM, "Floyd, Gummadi, Shenker 2001, figure 1; ns-2 `bottom_`");
+}
 }
 
 /// The lowest probability of Adaptive RED.
@@ -83,29 +94,35 @@ impl RedBottom {
     }
 }
 
+const BYTEMODE: &str = "Floyd, Jacobson 1993 s5; ns-2 `bytes_`";
+const WEIGHT: Domain = Domain::NameOrFraction { what: "a weight", names: &["burst", "automatic"] };
+
+configuration! {
 /// The law as its authors wrote it, in papers and in ns-2.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RedFloyd {
     /// From `max` to twice `max` the probability rises from `probability` to 1, and only there
     /// every packet is dropped (Floyd 2000, "Recommendation on using the gentle variant of RED").
     /// Default: on, as in ns-2.
-    pub gentle: bool,
+    pub gentle: bool = true => (Domain::Flag, "Floyd 2000; ns-2 `gentle_`");
     /// At least 1/p packets pass between two marks, at most 2/p; else at most 1/p. Default: on, as
     /// in ns-2.
-    pub wait: bool,
+    pub wait: bool = true => (Domain::Flag, "ns-2 `wait_`");
     /// Scale the probability with the size of the packet over `avpkt`, and space marks by bytes
     /// (Floyd, Jacobson 1993 section 5). Default: on, as in ns-2 (RFC 7141 advises against it).
-    pub bytemode: bool,
+    pub bytemode: bool = true => (Domain::Flag, BYTEMODE);
     /// With `ecn`: mark packets that can carry a mark only while the probability is below this, and
     /// drop them as the others from there on; no average is then too high for chance. `None` marks
     /// at any average that is not. Default: 0.1, as in ns-2.
-    pub mark_p: Option<f64>,
+    pub mark_p: Option<f64> = Some(0.1) => (Domain::OrOff(&PROBABILITY), "ns-2 `mark_p_`");
     /// Weight of a packet in the average. Default: from `burst`.
-    pub weight: RedWeight,
+    pub weight: RedWeight = RedWeight::Burst => (WEIGHT, "Floyd, Gummadi, Shenker 2001 s5.1; ns-2 `q_weight_`");
     /// Derive `min` and `max`, where they are not given, from the queueing delay to settle at:
     /// `min` is half of it, at least five packets, and `max` three times that (Floyd, Gummadi,
     /// Shenker 2001 section 5.2). Default: off.
-    pub target_delay: Option<Span>,
+    pub target_delay: Option<Span> = None =>
+        (Domain::OrOff(&Domain::Time { positive: true }), "Floyd, Gummadi, Shenker 2001 s5.2; ns-2 `targetdelay_`");
+}
 }
 
 /// Weight of a packet in the authors' average.
@@ -118,50 +135,6 @@ pub enum RedWeight {
     /// 1 - exp(-1/C) with C the packets that the link carries in a second (Floyd, Gummadi, Shenker
     /// 2001 section 5.1).
     Automatic,
-}
-
-impl Default for RedConfig {
-    fn default() -> RedConfig {
-        RedConfig {
-            limit: 400_000,
-            min: None,
-            max: None,
-            avpkt: 1000,
-            burst: None,
-            probability: 0.02,
-            bandwidth: const { Rate::from_bps(10_000_000).unwrap() },
-            ecn: false,
-            harddrop: false,
-            nodrop: false,
-            adaptive: None,
-            floyd: None,
-        }
-    }
-}
-
-impl Default for RedAdaptive {
-    fn default() -> RedAdaptive {
-        RedAdaptive {
-            alpha: 0.01,
-            beta: 0.9,
-            interval: Span::from_millis(500),
-            top: 0.5,
-            bottom: RedBottom::Fixed(0.01),
-        }
-    }
-}
-
-impl Default for RedFloyd {
-    fn default() -> RedFloyd {
-        RedFloyd {
-            gentle: true,
-            wait: true,
-            bytemode: true,
-            mark_p: Some(0.1),
-            weight: RedWeight::Burst,
-            target_delay: None,
-        }
-    }
 }
 
 /// The smallest log of the weight (tc's `ewma`) that lets `burst` packets into an empty queue
@@ -296,59 +269,9 @@ impl RedAdaptive {
     }
 }
 
-impl Configurable for RedConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let sizes = Domain::Bytes(1, MAX);
-        v.parameter("limit", sizes, MANUAL, &mut self.limit);
-        v.derived("min", sizes, MANUAL, "a third of `max`", &mut self.min);
-        v.derived("max", sizes, MANUAL, "three times `min`, else a quarter of `limit`", &mut self.max);
-        v.parameter("avpkt", Domain::Bytes(1, 1 << 20), MANUAL, &mut self.avpkt);
-        let burst = Domain::Whole(1, MAX, "packets");
-        v.derived("burst", burst, MANUAL, "(2 `min` + `max`) / (3 `avpkt`)", &mut self.burst);
-        v.parameter("probability", PROBABILITY, MANUAL, &mut self.probability);
-        v.parameter("bandwidth", Domain::Rate, MANUAL, &mut self.bandwidth);
-        v.parameter("ecn", Domain::Flag, MANUAL, &mut self.ecn);
-        v.parameter("harddrop", Domain::Flag, MANUAL, &mut self.harddrop);
-        v.parameter("nodrop", Domain::Flag, MANUAL, &mut self.nodrop);
-        v.feature("adaptive", "Floyd, Gummadi, Shenker 2001", &mut self.adaptive);
-        v.feature("floyd", "Floyd, Jacobson 1993; ns-2", &mut self.floyd);
-    }
-
-    fn problem(&self) -> Option<&'static str> {
-        RedConfig::problem(self)
-    }
-}
-
 impl Discipline for RedConfig {
     fn marks(&self) -> bool {
         self.ecn
-    }
-}
-
-impl Configurable for RedAdaptive {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let paper = "Floyd, Gummadi, Shenker 2001, figure 1";
-        v.parameter("alpha", PROBABILITY, paper, &mut self.alpha);
-        v.parameter("beta", PROBABILITY, paper, &mut self.beta);
-        v.parameter("interval", Domain::Time { positive: true }, paper, &mut self.interval);
-        v.parameter("top", PROBABILITY, paper, &mut self.top);
-        let bottom = Domain::OrName("automatic", &PROBABILITY);
-        v.parameter("bottom", bottom, "Floyd, Gummadi, Shenker 2001, figure 1; ns-2 `bottom_`", &mut self.bottom);
-    }
-}
-
-impl Configurable for RedFloyd {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        v.parameter("gentle", Domain::Flag, "Floyd 2000; ns-2 `gentle_`", &mut self.gentle);
-        v.parameter("wait", Domain::Flag, "ns-2 `wait_`", &mut self.wait);
-        let bytemode = "Floyd, Jacobson 1993 s5; ns-2 `bytes_`";
-        v.parameter("bytemode", Domain::Flag, bytemode, &mut self.bytemode);
-        v.parameter("mark_p", Domain::OrOff(&PROBABILITY), "ns-2 `mark_p_`", &mut self.mark_p);
-        let weight = Domain::NameOrFraction { what: "a weight", names: &["burst", "automatic"] };
-        v.parameter("weight", weight, "Floyd, Gummadi, Shenker 2001 s5.1; ns-2 `q_weight_`", &mut self.weight);
-        let delay = Domain::OrOff(&Domain::Time { positive: true });
-        let source = "Floyd, Gummadi, Shenker 2001 s5.2; ns-2 `targetdelay_`";
-        v.parameter("target_delay", delay, source, &mut self.target_delay);
     }
 }
 

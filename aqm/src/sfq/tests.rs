@@ -149,7 +149,7 @@ fn red_drops_or_marks_arrival_or_head() {
         (true, true, true, true, true, Some(0), None),
     ] {
         let red = SfqRed { min: Some(1000), max: Some(2000), burst: Some(1), ecn, harddrop, ..SfqRed::default() };
-        let mut queue = sfq(SfqConfig { headdrop, red: Some(red), ..SfqConfig::default() });
+        let mut queue = sfq(SfqConfig { headdrop, flow_red: Some(red), ..SfqConfig::default() });
         let mut drops = Drops::new();
         let capable = |capable| if capable { Ecn::Ect0 } else { Ecn::NotEct };
         queue.enqueue(Time::ZERO, Stub { ecn: capable(head), ..of_flow(1, 0, 1000) }, &mut drops);

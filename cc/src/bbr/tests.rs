@@ -6,9 +6,6 @@ mod edges;
 mod path;
 mod runs;
 
-use super::loss::Recovery;
-use super::model::UNBOUNDED;
-use super::probe_bw::AckPhase;
 use super::*;
 use crate::RateSample;
 use crate::fixture::{MSS, flight};
@@ -159,7 +156,7 @@ fn rounds_limited_by_the_application_are_no_plateau() {
 
 #[test]
 fn the_bandwidth_is_forgotten_after_two_cycles() {
-    let mut model = model::Model::new();
+    let mut model = Model::new();
     let mut cc = bbr();
     ack_of(&mut cc, 100, 10, 1, rate(100, 100));
     assert_eq!(cc.model.max_bw(), 1000.0 * MSS as f64);

@@ -57,8 +57,8 @@
 
 use std::collections::VecDeque;
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Random, Span, maths};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Random, Span, configuration, maths};
 
 use super::{DelayState, QueueState as Queue};
 use crate::domains::{MILLION, PERCENT, POSITIVE};
@@ -83,73 +83,43 @@ const PROBABILITY_BITS: u32 = 15;
 /// The remainder of the shadow window after a loss, per cent (`RENO_BETA`).
 const RENO_BETA: u32 = 50;
 
-/// Parameters of CDG, by the names of the sysctls below `net.inet.tcp.cc.cdg`.
+const SYSCTL: &str = "FreeBSD `cc.cdg`";
+const BACK_OFFS: Domain = Domain::Whole(0, MILLION, "back-offs");
+
+configuration! {
+/// Parameters of CDG, by the names of the sysctls below `net.inet.tcp.cc.cdg`. Bounds are those of
+/// the sysctls' handlers, where they have any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CdgConfig {
     /// In congestion avoidance the growth per round trip increases by a segment after every so many
     /// round trips; 0 is one segment per round trip throughout. Default 0.
-    pub alpha_inc: u32,
+    pub alpha_inc: u32 = 0 => (Domain::Whole(0, MILLION, "round trips"), SYSCTL);
     /// The remainder of the window after a back-off for delay, per cent. Default 70.
-    pub beta_delay: u32,
+    pub beta_delay: u32 = 70 => (PERCENT, SYSCTL);
     /// The remainder of the window after a loss with a full queue, per cent. Default 50.
-    pub beta_loss: u32,
+    pub beta_loss: u32 = 50 => (PERCENT, SYSCTL);
     /// G, in ticks: the gradient that backs off with probability 1 - 1/e. Default 3 (the paper's
     /// choice).
-    pub exp_backoff_scale: u32,
+    pub exp_backoff_scale: u32 = 3 => (Domain::Whole(1, MILLION, "ticks"), SYSCTL);
     /// Measurements in the moving average; 0 is no smoothing. Default 8.
-    pub smoothing_factor: u32,
+    pub smoothing_factor: u32 = 8 => (Domain::Whole(0, 1000, "round trips"), SYSCTL);
     /// After so many back-offs in a row to no effect the flow takes itself to compete with
     /// loss-based ones. Default 5.
-    pub loss_compete_consec_cong: u32,
+    pub loss_compete_consec_cong: u32 = 5 => (BACK_OFFS, SYSCTL);
     /// Number of back-offs that are then held back. Default 5.
-    pub loss_compete_hold_backoff: u32,
+    pub loss_compete_hold_backoff: u32 = 5 => (BACK_OFFS, SYSCTL);
     /// A tick. The gradient in ticks is what G is compared with: with a finer clock and the same G,
     /// CDG reacts to smaller changes. Default 1 ms (`hz` 1000).
-    pub rtt_unit: Span,
+    pub rtt_unit: Span = Span::from_millis(1) => (POSITIVE, "FreeBSD `hz`");
     /// The threshold after a timeout is half of the bytes in flight, instead of half of the window
     /// (FreeBSD 14, `newreno_cc_cong_signal`). Default false (FreeBSD 10).
-    pub timeout_flight: bool,
+    pub timeout_flight: bool = false => (Domain::Flag, "FreeBSD 14 `newreno_cc_cong_signal`");
     /// On a restart after idle, raise the threshold to three quarters of the old window (FreeBSD
     /// 14, `newreno_cc_after_idle`). Default false (FreeBSD 10).
-    pub remember_idle: bool,
+    pub remember_idle: bool = false => (Domain::Flag, "FreeBSD 14 `newreno_cc_after_idle`");
     /// The end of slow start, other than by back-offs. Default at the threshold.
-    pub slow_start: SlowStartRules,
+    pub slow_start: SlowStartRules = SlowStartRules::Standard;
 }
-
-impl Default for CdgConfig {
-    fn default() -> CdgConfig {
-        CdgConfig {
-            alpha_inc: 0,
-            beta_delay: 70,
-            beta_loss: 50,
-            exp_backoff_scale: 3,
-            smoothing_factor: 8,
-            loss_compete_consec_cong: 5,
-            loss_compete_hold_backoff: 5,
-            rtt_unit: Span::from_millis(1),
-            timeout_flight: false,
-            remember_idle: false,
-            slow_start: SlowStartRules::Standard,
-        }
-    }
-}
-
-impl Configurable for CdgConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        // Bounds are those of the sysctls' handlers, where they have any.
-        let sysctl = "FreeBSD `cc.cdg`";
-        v.parameter("alpha_inc", Domain::Whole(0, MILLION, "round trips"), sysctl, &mut self.alpha_inc);
-        v.parameter("beta_delay", PERCENT, sysctl, &mut self.beta_delay);
-        v.parameter("beta_loss", PERCENT, sysctl, &mut self.beta_loss);
-        v.parameter("exp_backoff_scale", Domain::Whole(1, MILLION, "ticks"), sysctl, &mut self.exp_backoff_scale);
-        v.parameter("smoothing_factor", Domain::Whole(0, 1000, "round trips"), sysctl, &mut self.smoothing_factor);
-        let back_offs = Domain::Whole(0, MILLION, "back-offs");
-        v.parameter("loss_compete_consec_cong", back_offs, sysctl, &mut self.loss_compete_consec_cong);
-        v.parameter("loss_compete_hold_backoff", back_offs, sysctl, &mut self.loss_compete_hold_backoff);
-        v.parameter("rtt_unit", POSITIVE, "FreeBSD `hz`", &mut self.rtt_unit);
-        v.parameter("timeout_flight", Domain::Flag, "FreeBSD 14 `newreno_cc_cong_signal`", &mut self.timeout_flight);
-        v.parameter("remember_idle", Domain::Flag, "FreeBSD 14 `newreno_cc_after_idle`", &mut self.remember_idle);
-    }
 }
 
 /// CDG v0.1 (FreeBSD).

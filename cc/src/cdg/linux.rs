@@ -22,8 +22,8 @@
 //!   ACK, so that without SACK duplicate ACKs do not reveal it.
 //! - Sums and products saturate where Linux's 32 bits overflow: beyond half an hour of delay.
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Random, Span};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Random, Span, configuration};
 
 use crate::algorithm::{Algorithm, Stack};
 use crate::domains::MILLION;
@@ -32,58 +32,33 @@ use crate::reactions::{
 };
 use crate::{Ack, Arrival, CongestionControl, Flight, Needs, NewRenoConfig, Signal, Verdict, Window};
 
+const MODULE: &str = "Linux `tcp_cdg.c`";
+
+configuration! {
 /// Parameters of Linux's CDG, named and with defaults as the module's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinuxCdgConfig {
     /// Round trips over which gradients are summed, a power of two up to 256. Default 8.
-    pub window: u32,
+    pub window: u32 = 8 => (Domain::PowerOfTwo(256), MODULE);
     /// The remainder of the window after a back-off, in 1024ths. Default 724, the square root of a
     /// half.
-    pub backoff_beta: u32,
+    pub backoff_beta: u32 = 724 => (Domain::Whole(0, 1024, "1/1024"), MODULE);
     /// The factor by which the sum of gradients becomes a probability to back off:
     /// `1 - exp(-backoff_factor * sum / 1 s)`, with the sum in microseconds times 10^6;
     /// `1000 / (G * window)` of the paper's G in milliseconds. Default 42.
-    pub backoff_factor: u32,
+    pub backoff_factor: u32 = 42 => (Domain::Whole(0, MILLION, ""), MODULE);
     /// Hybrid slow start: 1 watches ACK trains, 2 delay, 3 both, 0 none. Default 3.
-    pub hystart_detect: u32,
+    pub hystart_detect: u32 = 3 => (Domain::Whole(0, 3, ""), MODULE);
     /// Back-offs without effect after which further ones are ignored until the queue shrinks; 0
     /// ignores none. Default 5.
-    pub use_ineff: u32,
+    pub use_ineff: u32 = 5 => (Domain::Whole(0, MILLION, "back-offs"), MODULE);
     /// A loss brings the window down from what NewReno would have reached. Default true.
-    pub use_shadow: bool,
+    pub use_shadow: bool = true => (Domain::Flag, MODULE);
     /// A loss while the queue is not considered full does not reduce the window. Default false.
-    pub use_tolerance: bool,
+    pub use_tolerance: bool = false => (Domain::Flag, MODULE);
     /// Slow start, growth, and the window after recovery and idle are Reno's, with these settings.
-    pub reno: NewRenoConfig,
+    pub reno: NewRenoConfig = NewRenoConfig::linux() => (..);
 }
-
-impl Default for LinuxCdgConfig {
-    fn default() -> LinuxCdgConfig {
-        LinuxCdgConfig {
-            window: 8,
-            backoff_beta: 724,
-            backoff_factor: 42,
-            hystart_detect: 3,
-            use_ineff: 5,
-            use_shadow: true,
-            use_tolerance: false,
-            reno: NewRenoConfig { abc_l_var: 0, limit_burst: false, remember_idle: true, ..NewRenoConfig::default() },
-        }
-    }
-}
-
-impl Configurable for LinuxCdgConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let module = "Linux `tcp_cdg.c`";
-        v.parameter("window", Domain::PowerOfTwo(256), module, &mut self.window);
-        v.parameter("backoff_beta", Domain::Whole(0, 1024, "1/1024"), module, &mut self.backoff_beta);
-        v.parameter("backoff_factor", Domain::Whole(0, MILLION, ""), module, &mut self.backoff_factor);
-        v.parameter("hystart_detect", Domain::Whole(0, 3, ""), module, &mut self.hystart_detect);
-        v.parameter("use_ineff", Domain::Whole(0, MILLION, "back-offs"), module, &mut self.use_ineff);
-        v.parameter("use_shadow", Domain::Flag, module, &mut self.use_shadow);
-        v.parameter("use_tolerance", Domain::Flag, module, &mut self.use_tolerance);
-        self.reno.parameters(v);
-    }
 }
 
 impl Algorithm for LinuxCdgConfig {

@@ -1,7 +1,7 @@
 //! Parameters of CUBIC.
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Span, Time, named};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Span, Time, configuration, named};
 
 use crate::NewRenoConfig;
 use crate::domains::TIME;
@@ -24,53 +24,28 @@ pub enum CubicRules {
 
 named! { CubicRules: Rfc9438 = "rfc9438", Linux26 = "linux-2.6.32", Linux39 = "linux-3.9", Linux61 = "linux-6.1" }
 
+const RULES: Domain = Domain::named::<CubicRules>("set of rules");
+
+configuration! {
 /// Parameters of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CubicConfig {
     /// Multiplicative decrease factor. Default 0.7 (RFC 9438 section 4.6).
-    pub beta: f64,
+    pub beta: f64 = 0.7 => (Domain::Number(0.1, 0.99, ""), "RFC 9438 s4.6");
     /// C, in segments per second cubed. Default 0.4 (RFC 9438 section 5.1).
-    pub c: f64,
+    pub c: f64 = 0.4 => (Domain::Number(0.001, 1000.0, "segments/s^3"), "RFC 9438 s5.1");
     /// Fast convergence (RFC 9438 section 4.7). Default true.
-    pub fast_convergence: bool,
+    pub fast_convergence: bool = true => (Domain::Flag, "RFC 9438 s4.7");
     /// The Reno-friendly region (RFC 9438 section 4.3). Default true.
-    pub reno_friendly: bool,
+    pub reno_friendly: bool = true => (Domain::Flag, "RFC 9438 s4.3");
     /// The rules by which the curve becomes growth. Default RFC 9438.
-    pub rules: CubicRules,
+    pub rules: CubicRules = CubicRules::Rfc9438 => (RULES, "RFC 9438; Linux `tcp_cubic.c`");
     /// The clock ticks so often: a jiffy, 1 / `HZ`, of Linux. Default 0: it is exact.
-    pub tick: Span,
+    pub tick: Span = Span::ZERO => (TIME, "Linux `HZ`");
     /// Slow start, the window after recovery and after idle are Reno's (RFC 9438 section 4.10),
     /// with these settings; so is the factor for ECN.
-    pub reno: NewRenoConfig,
+    pub reno: NewRenoConfig = NewRenoConfig::default() => (..);
 }
-
-impl Default for CubicConfig {
-    fn default() -> CubicConfig {
-        CubicConfig {
-            beta: 0.7,
-            c: 0.4,
-            fast_convergence: true,
-            reno_friendly: true,
-            rules: CubicRules::Rfc9438,
-            tick: Span::ZERO,
-            reno: NewRenoConfig::default(),
-        }
-    }
-}
-
-impl Configurable for CubicConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        // Beyond these there is no growth or no decrease left, and the arithmetic of the curve
-        // overflows.
-        v.parameter("beta", Domain::Number(0.1, 0.99, ""), "RFC 9438 s4.6", &mut self.beta);
-        v.parameter("c", Domain::Number(0.001, 1000.0, "segments/s^3"), "RFC 9438 s5.1", &mut self.c);
-        v.parameter("fast_convergence", Domain::Flag, "RFC 9438 s4.7", &mut self.fast_convergence);
-        v.parameter("reno_friendly", Domain::Flag, "RFC 9438 s4.3", &mut self.reno_friendly);
-        let rules = Domain::named::<CubicRules>("set of rules");
-        v.parameter("rules", rules, "RFC 9438; Linux `tcp_cubic.c`", &mut self.rules);
-        v.parameter("tick", TIME, "Linux `HZ`", &mut self.tick);
-        self.reno.parameters(v);
-    }
 }
 
 impl CubicConfig {

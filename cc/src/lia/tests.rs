@@ -93,7 +93,7 @@ fn event() -> impl Strategy<Value = (u64, u64)> {
 proptest! {
     #[test]
     fn alone_it_is_newreno_ack_by_ack(events in prop::collection::vec(event(), 1..400), kind in 0..4usize) {
-        let linux = NewRenoConfig { abc_l_var: 0, limit_burst: false, remember_idle: true, ..NewRenoConfig::default() };
+        let linux = NewRenoConfig::linux();
         let old = NewRenoConfig { abc: false, past_ssthresh: true, ..linux };
         let abe = NewRenoConfig { beta_ecn: Some(0.8), halve_flight: true, ..NewRenoConfig::default() };
         let reno = [NewRenoConfig::default(), linux, old, abe][kind];

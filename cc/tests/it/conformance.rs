@@ -41,7 +41,7 @@ fn all() -> Vec<Box<dyn CongestionControl>> {
         beta_ecn: Some(0.8),
         ..Default::default()
     };
-    let new_linux = NewRenoConfig { abc_l_var: 0, limit_burst: false, remember_idle: true, ..Default::default() };
+    let new_linux = NewRenoConfig::linux();
     let freebsd_14 =
         NewRenoConfig { past_ssthresh: true, timeout_flight: true, remember_idle: true, ..Default::default() };
     let random = || Random::for_component(1, 0, "conformance");

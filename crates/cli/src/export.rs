@@ -31,11 +31,7 @@ pub(crate) fn run(args: &ExportArgs, own: &Own) -> anyhow::Result<u8> {
     }
     if args.format == ExportFormat::Csv {
         let write = |out: &mut dyn Write| csv::write(&args.dir, &args.table, args.run, out);
-        match &args.output {
-            None => to_stdout(write)?,
-            Some(path) => to_file(path, write)?,
-        }
-        return Ok(0);
+        return to_output(args, write);
     }
     if args.table != "flows" {
         bail!("--table is for --format csv");
@@ -43,11 +39,7 @@ pub(crate) fn run(args: &ExportArgs, own: &Own) -> anyhow::Result<u8> {
     if args.format == ExportFormat::Tc {
         let text = tc(&args.dir, args.run.unwrap_or(0), own)?;
         let write = |out: &mut dyn Write| Ok(out.write_all(text.as_bytes())?);
-        match &args.output {
-            None => to_stdout(write)?,
-            Some(path) => to_file(path, write)?,
-        }
-        return Ok(0);
+        return to_output(args, write);
     }
     let run = Run::open(&args.dir, args.run)?;
     let write = |out: &mut dyn Write| match args.format {
@@ -57,6 +49,11 @@ pub(crate) fn run(args: &ExportArgs, own: &Own) -> anyhow::Result<u8> {
         ExportFormat::Estats => estats::write(&run, args.flow.as_deref().unwrap_or_default(), out),
         ExportFormat::Csv | ExportFormat::Tc => Ok(()),
     };
+    to_output(args, write)
+}
+
+/// Writes to standard output, or to the file that was asked for.
+fn to_output(args: &ExportArgs, write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<u8> {
     match &args.output {
         None => to_stdout(write)?,
         Some(path) => to_file(path, write)?,

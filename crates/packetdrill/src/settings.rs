@@ -91,7 +91,7 @@ fn find(key: &str) -> Option<&'static Key> {
 pub(crate) fn apply(host: &mut Host, key: &str, value: &str) -> Result<(), SettingError> {
     let (key, value) = (canonical(key), value.trim());
     let set = match find(key) {
-        Some(key) => Some((key.apply)(host, value)),
+        Some(key) => Some(key.apply(host, value)),
         None => described::set(&mut host.config, key, value),
     };
     let named = |name: &str| Settings::keys().find(|(key, _)| key == name);

@@ -67,26 +67,8 @@ fn nothing(scenario: &Scenario, run: usize) -> Summary<()> {
         index: repetition,
         run_seed: format!("{:016x}", Random::seed_of_run(seed, repetition)),
         clock: "virtual",
-        duration_s: 0.0,
-        params: (),
-        labels: Default::default(),
-        events: 0,
-        packets: 0,
-        flows: Vec::new(),
-        links: Vec::new(),
-        fairness_jain: None,
-        fairness_jain_forward: None,
-        fairness_jain_reverse: None,
-        kinds: Vec::new(),
-        responsiveness_rpm: None,
-        responsiveness: None,
-        windows: Vec::new(),
-        groups: Vec::new(),
-        workloads: Vec::new(),
         partial: true,
-        live: None,
-        commands: Vec::new(),
-        changes: Vec::new(),
+        ..Summary::default()
     }
 }
 

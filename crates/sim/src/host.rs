@@ -299,7 +299,7 @@ impl Host {
             Host::Endpoint(endpoint) => endpoint.sender().sequence().acked_bytes(),
             Host::Smoltcp(stock) => stock.acked_bytes(),
             Host::Mptcp(connection) => connection.acked_bytes(),
-            Host::Outside(watch) => watch.counts().acked_bytes,
+            Host::Outside(watch) => watch.counts().progress.acked_bytes,
             Host::Datagrams(_) => 0,
         }
     }
@@ -309,7 +309,7 @@ impl Host {
             Host::Endpoint(endpoint) => endpoint.receiver().delivered(),
             Host::Smoltcp(stock) => stock.delivered_bytes(),
             Host::Mptcp(connection) => connection.delivered_bytes(),
-            Host::Outside(watch) => watch.counts().delivered_bytes,
+            Host::Outside(watch) => watch.counts().progress.delivered_bytes,
             Host::Datagrams(end) => end.delivered(),
         }
     }
@@ -344,9 +344,9 @@ impl Host {
     pub(crate) fn sent_packets(&self) -> u64 {
         match self {
             Host::Endpoint(endpoint) => endpoint.sender().stats().data_packets(),
-            Host::Smoltcp(stock) => stock.stats().data_packets,
+            Host::Smoltcp(stock) => stock.stats().sent.sent_packets,
             Host::Mptcp(connection) => totals(connection).data_packets(),
-            Host::Outside(watch) => watch.counts().sent_packets,
+            Host::Outside(watch) => watch.counts().sent.sent_packets,
             Host::Datagrams(end) => end.sent(),
         }
     }

@@ -21,6 +21,7 @@ use std::fmt;
 
 use ackclock_packet::codec::{self, Addresses};
 use ackclock_packet::{Flags, Payload, Segment, pattern};
+use ackclock_trace::SentPackets;
 use ackclock_units::{Ecn, Span, Time};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::socket::tcp::{CongestionControl, Socket, SocketBuffer, State};
@@ -69,10 +70,9 @@ pub enum IntegrityError {
 pub(crate) struct StockStats {
     /// Packets of any kind.
     pub(crate) packets: u64,
-    /// Packets with data, retransmissions included.
-    pub(crate) data_packets: u64,
-    /// Packets with data of which the first byte had been sent before, zero-window probes included.
-    pub(crate) retransmitted_packets: u64,
+    /// Packets with data, and those of which the first byte had been sent before, zero-window probes
+    /// included.
+    pub(crate) sent: SentPackets,
 }
 
 /// An end of a connection that is a stock smoltcp socket.
@@ -486,8 +486,8 @@ impl Stock {
         self.stats.packets += 1;
         let Payload { offset, len } = segment.payload;
         if len > 0 {
-            self.stats.data_packets += 1;
-            self.stats.retransmitted_packets += u64::from(offset < self.sent_end);
+            self.stats.sent.sent_packets += 1;
+            self.stats.sent.retransmitted_packets += u64::from(offset < self.sent_end);
             self.sent_end = self.sent_end.max(offset + u64::from(len));
         }
     }

@@ -24,6 +24,7 @@ use std::collections::VecDeque;
 
 use ackclock_packet::{Flags, Segment};
 use ackclock_tcp::Acknowledgment;
+use ackclock_trace::{Progress, SentPackets};
 use ackclock_units::Time;
 
 /// The most connections that are told apart: more than a program opens at once unless it tests just
@@ -77,14 +78,10 @@ struct DataAcks {
 /// Counts of all connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WatchCounts {
-    /// Segments with data that the end has sent.
-    pub(crate) sent_packets: u64,
-    /// The packets whose first byte had been sent before.
-    pub(crate) retransmitted_packets: u64,
-    /// Bytes that it has sent and that are acknowledged, as far as it has heard.
-    pub(crate) acked_bytes: u64,
-    /// Bytes that it has acknowledged.
-    pub(crate) delivered_bytes: u64,
+    /// Segments with data that the end has sent, and those whose first byte had been sent before.
+    pub(crate) sent: SentPackets,
+    /// Bytes that it has acknowledged, and those of its own that are, as far as it has heard.
+    pub(crate) progress: Progress,
     /// ACKs that have reached it with the ECN echo of RFC 3168, also those that it may refuse as
     /// too old.
     pub(crate) ece_acks: u64,
@@ -328,11 +325,12 @@ impl HeaderWatch {
 
     /// The counts.
     pub(crate) fn counts(&self) -> WatchCounts {
-        WatchCounts {
-            acked_bytes: self.whole.acked.unwrap_or(self.counts.acked_bytes),
-            delivered_bytes: self.whole.delivered.unwrap_or(self.counts.delivered_bytes),
-            ..self.counts
-        }
+        let Progress { delivered_bytes, acked_bytes } = self.counts.progress;
+        let progress = Progress {
+            delivered_bytes: self.whole.delivered.unwrap_or(delivered_bytes),
+            acked_bytes: self.whole.acked.unwrap_or(acked_bytes),
+        };
+        WatchCounts { progress, ..self.counts }
     }
 
     /// Returns true if more connections were open at once than are tracked: the counts lack some.
@@ -387,8 +385,8 @@ impl HeaderWatch {
         if let Some((from, to, before)) = stream.pass(segment) {
             offset = from - 1;
             let data = u64::from(segment.payload.len > 0);
-            counts.sent_packets += data;
-            counts.retransmitted_packets += data * u64::from(from < before);
+            counts.sent.sent_packets += data;
+            counts.sent.retransmitted_packets += data * u64::from(from < before);
             one.timed.sent(now, [from, to, before], share);
             // Who sends data has not given up.
             one.reset = false;
@@ -396,7 +394,7 @@ impl HeaderWatch {
         if segment.flags.contains(Flags::ACK) {
             let received = one.received.get_or_insert_with(|| WatchedStream::new(segment.ack, false));
             if let Some((bytes, _)) = received.acknowledge(segment.ack) {
-                counts.delivered_bytes += bytes;
+                counts.progress.delivered_bytes += bytes;
             }
         }
         one.reset |= segment.flags.contains(Flags::RST);
@@ -419,7 +417,7 @@ impl HeaderWatch {
         {
             let una = sent.acked;
             if let Some((bytes, ack)) = sent.acknowledge(segment.ack) {
-                counts.acked_bytes += bytes;
+                counts.progress.acked_bytes += bytes;
                 counts.ece_acks += u64::from(one.ecn && !syn && segment.flags.contains(Flags::ECE));
                 let mut blocks = [(0, 0); 4];
                 let mut len = 0;

@@ -10,9 +10,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::tree::{Device, Filter, Parent, wrong};
+use crate::source::{ImportError, Read, wrong};
+use crate::tree::{Device, Filter, Parent};
 use crate::units;
-use crate::{ImportError, Read};
 
 /// All codepoints.
 pub(crate) const ALL: u64 = u64::MAX;

@@ -17,120 +17,16 @@ use ackclock_units::parameter::{Configurable, Parameter, Setting, Value, Visitor
 use ackclock_units::{Rate, Size, Span};
 use serde_json::Value as Json;
 
-use crate::tree::{is_atm, wrong};
+use crate::source::{ImportError, Place, Read, wrong};
+use crate::tree::is_atm;
 use crate::units::{self, Expected};
-use crate::{ImportError, Place, Read};
 
-use self::Unit::{
+pub(crate) use self::rows::HTB_CLASS;
+use self::rows::Unit::{
     Bytes, Count, Flag, LinkLayer, Millis, Names, Number, Packets, PacketsAsSize, Parts256, Percent, Rate32, Seconds,
     Selector, SizeAndCell, Time, TimeOrPackets, Without,
 };
-use self::rows::TABLES;
-
-/// The notation of a value on both sides.
-#[derive(Clone, Copy, Debug)]
-enum Unit {
-    /// Packets; `get_unsigned`.
-    Packets,
-    /// Packets that are read as a size: `1k` are 1024.
-    PacketsAsSize,
-    /// Bytes; `get_size`.
-    Size,
-    /// Bytes; `get_size_and_cell`.
-    SizeAndCell,
-    /// Bytes; `get_unsigned`.
-    Bytes,
-    /// A count.
-    Count,
-    /// A time in microseconds.
-    Time,
-    /// A time in plain milliseconds, which JSON has in microseconds.
-    Millis,
-    /// A time in plain seconds.
-    Seconds,
-    /// A rate of 64 bits.
-    Rate,
-    /// A rate of 32 bits.
-    Rate32,
-    /// A number.
-    Number,
-    /// A number of which there are parts of 256.
-    Parts256,
-    /// A percentage that is a whole number in scenarios.
-    Percent,
-    /// The word alone turns it on, the other one off.
-    Flag(&'static str),
-    /// Each word alone is a value: the word, and its name in scenarios.
-    Names(&'static [(&'static str, &'static str)]),
-    /// A word behind the option is the value.
-    LinkLayer,
-    /// A time, or packets with a suffix.
-    TimeOrPackets,
-    /// `VALUE/MASK` for two keys, of which the second is [`MASK`].
-    Selector,
-    /// So many values, which nothing in a scenario stands for, and why.
-    Without(usize, &'static str),
-}
-
-/// An option.
-#[derive(Clone, Copy, Debug)]
-struct Row {
-    /// Its word, and others for the same.
-    words: &'static [&'static str],
-    /// The key in scenarios; in a table, with its name and a dot.
-    key: &'static str,
-    unit: Unit,
-    /// The value 0 is that of an option that is not given.
-    zero_is_default: bool,
-    /// The key in `tc -j`, where it is not the word.
-    json: &'static str,
-}
-
-/// A row whose word is also the key.
-const fn same(words: &'static [&'static str], unit: Unit) -> Row {
-    Row { words, key: words[0], unit, zero_is_default: false, json: words[0] }
-}
-
-/// A row with a key of its own.
-const fn row(words: &'static [&'static str], key: &'static str, unit: Unit) -> Row {
-    Row { words, key, unit, zero_is_default: false, json: words[0] }
-}
-
-/// An option that `tc` has and a scenario has not; without a reason nothing is lost.
-const fn without(words: &'static [&'static str], values: usize, why: &'static str) -> Row {
-    Row { words, key: "", unit: Without(values, why), zero_is_default: false, json: words[0] }
-}
-
-impl Row {
-    const fn zero(self) -> Row {
-        Row { zero_is_default: true, ..self }
-    }
-
-    const fn json(self, json: &'static str) -> Row {
-        Row { json, ..self }
-    }
-
-    const fn key(self, key: &'static str) -> Row {
-        Row { key, json: key, ..self }
-    }
-}
-
-/// The options of a qdisc.
-#[derive(Debug)]
-struct Table {
-    /// Its name on both sides.
-    name: &'static str,
-    rows: &'static [Row],
-    /// Words may be cut short (`matches`).
-    is_prefix: bool,
-    /// Keys that `tc` requires.
-    required: &'static [&'static str],
-}
-
-/// The key of a selector's mask.
-const MASK: &str = "ce_threshold_mask";
-/// The table of an HTB class.
-pub(crate) const HTB_CLASS: &str = "htb class";
+use self::rows::{MASK, Row, TABLES, Table, Unit};
 
 /// Keys of a queue with their values in TOML, in order. Later values of a key replace earlier ones.
 #[derive(Clone, Debug, Default, PartialEq)]

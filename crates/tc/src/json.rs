@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use crate::tree::{Action, Command, Object};
-use crate::{ImportError, Place, Read, Source, disciplines, netem};
+use crate::source::{Action, Command, ImportError, Object, Place, Read, Source};
+use crate::{disciplines, netem};
 
 /// Keys that `tc` prints beside settings.
 const STATISTICS: &[&str] = &[

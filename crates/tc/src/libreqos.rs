@@ -16,8 +16,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use crate::tree::{Action, Command, Object};
-use crate::{ImportError, Options, Place, Read, Source};
+use crate::source::{Action, Command, ImportError, Object, Options, Place, Read, Source};
 
 /// `MAX_R2Q` and `MIN_QUANTUM`, bytes.
 const MOST_QUANTUM: f64 = 60_000.0;

@@ -17,8 +17,9 @@ use ackclock_units::parameter::Named;
 
 use crate::classify::{self, Condition};
 use crate::disciplines::{self, Context, HTB_CLASS, Keys};
-use crate::tree::{Class, Device, Parent, Qdisc, Stab, wrong};
-use crate::{ImportError, Options, Place, Read, netem, units};
+use crate::source::{ImportError, Options, Place, Read, wrong};
+use crate::tree::{Class, Device, Parent, Qdisc, Stab};
+use crate::{netem, units};
 
 /// tc's default `priomap`, by which `linux` assigns codepoints.
 const PRIOMAP: &[&str] = &["1", "2", "2", "2", "1", "2", "0", "0", "1", "1", "1", "1", "1", "1", "1", "1"];

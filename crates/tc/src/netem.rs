@@ -10,9 +10,8 @@ use ackclock_units::Span;
 use serde_json::{Map, Value as Json};
 
 use crate::disciplines::{Context, Keys};
-use crate::tree::wrong;
+use crate::source::{ImportError, Read, wrong};
 use crate::units::{self, Expected};
-use crate::{ImportError, Read};
 
 /// netem's options, each with its default.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,8 +6,8 @@ use ackclock_scenario::Scenario;
 
 use crate::disciplines::Keys;
 use crate::link::{self, Direction, Queue, inline, label};
+use crate::source::{ImportError, Imported, Options, Read};
 use crate::tree::Device;
-use crate::{ImportError, Imported, Options, Read};
 
 /// The rate of a link of which nothing says one.
 const RATE: &str = "100mbit";

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
+use crate::disciplines;
 use crate::shell::{self, Joint, Simple, Variables, Word};
-use crate::tree::{Action, Command, Object};
-use crate::{Options, Place, Read, Source, disciplines};
+use crate::source::{Action, Command, Object, Options, Place, Read, Source};
 
 /// Words that structure a script and do nothing by themselves.
 const STRUCTURE: &[&str] =

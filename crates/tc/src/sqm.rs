@@ -16,9 +16,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::shell::{self, Variables};
-use crate::tree::{Action, Command, Object};
+use crate::source::{Action, Command, ImportError, Object, Place, Read, Source};
 use crate::units::Expected;
-use crate::{ImportError, Place, Read, Source};
 
 /// The longest name of a device (`ifb_name`).
 const LONGEST_NAME: usize = 15;

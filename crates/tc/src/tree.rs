@@ -6,65 +6,14 @@
 
 use std::slice::Iter;
 
+use crate::source::{Action, Command, ImportError, Object, Place, Read, wrong};
 use crate::units::{self, Expected};
-use crate::{ImportError, Place, Read};
 
 /// Qdiscs whose change leaves what it does not name: their options are attributes of their own.
 const MERGED: &[&str] = &["cake", "cake_mq", "codel", "dualpi2", "ets", "fq", "fq_codel", "fq_pie", "htb", "pie"];
 
 /// The priority of the first filter that names none, 0xc000.
 const FIRST_PRIORITY: u32 = 0xc000;
-
-/// The object of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Object {
-    Qdisc,
-    Class,
-    Filter,
-}
-
-impl Object {
-    /// The object of a name, which may be cut short.
-    pub(crate) fn by_name(name: &str) -> Option<Object> {
-        let known = [("qdisc", Object::Qdisc), ("class", Object::Class), ("filter", Object::Filter)];
-        known.into_iter().find(|(known, _)| !name.is_empty() && known.starts_with(name)).map(|(_, object)| object)
-    }
-}
-
-/// The effect of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
-    Add,
-    Replace,
-    Change,
-    Delete,
-}
-
-impl Action {
-    /// The action of a name, which may be cut short; `None` for one that changes nothing.
-    pub(crate) fn by_name(name: &str) -> Option<Action> {
-        let known = [
-            ("add", Action::Add),
-            ("replace", Action::Replace),
-            ("change", Action::Change),
-            ("link", Action::Replace),
-            ("delete", Action::Delete),
-        ];
-        known.into_iter().find(|(known, _)| !name.is_empty() && known.starts_with(name)).map(|(_, action)| action)
-    }
-}
-
-/// A command of `tc`.
-#[derive(Clone, Debug)]
-pub(crate) struct Command {
-    pub(crate) place: Place,
-    pub(crate) object: Object,
-    pub(crate) action: Action,
-    /// The words behind the action.
-    pub(crate) words: Vec<String>,
-    /// The name of a class, from a format that has names.
-    pub(crate) name: Option<String>,
-}
 
 /// The place to which something is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -452,9 +401,4 @@ pub(crate) fn is_atm(text: &str) -> Result<bool, Expected> {
         _ if "ethernet".starts_with(text) => Ok(false),
         _ => Err("ethernet, atm or adsl"),
     }
-}
-
-/// The error of a value.
-pub(crate) fn wrong(place: &Place, option: &str, text: &str, expected: Expected) -> ImportError {
-    ImportError::at(place, format!("`{option} {text}`"), expected)
 }

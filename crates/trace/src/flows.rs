@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use ackclock_units::{Span, Time};
 
 use crate::rows::{CsvRows, decimals, millis, seconds, text, whole};
+use crate::{Recoveries, SentPackets};
 
 /// A flow that is over, or that the run has ended before.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,10 +28,10 @@ pub struct FlowRecord<'a> {
     pub bytes: u64,
     /// The ideal completion time.
     pub ideal: Span,
-    /// Data packets sent again.
-    pub retransmitted_packets: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
+    /// The counts of its data packets.
+    pub sent: SentPackets,
+    /// The counts of its recoveries.
+    pub recoveries: Recoveries,
 }
 
 /// The destination of a run's records, in the order in which flows end; unfinished flows come last.
@@ -97,9 +98,9 @@ impl<W: Write + fmt::Debug> FlowSink for FlowCsv<W> {
                 decimals(out, slowdown % 1_000_000, 6);
             }
             out.push(',');
-            whole(out, record.retransmitted_packets);
+            whole(out, record.sent.retransmitted_packets);
             out.push(',');
-            whole(out, record.timeouts);
+            whole(out, record.recoveries.timeouts);
             out.push('\n');
             Ok(())
         })
@@ -122,11 +123,12 @@ mod tests {
             end: Some(Time::from_millis(1503)),
             bytes: 30_000,
             ideal: Span::from_millis(2),
-            retransmitted_packets: 1,
-            timeouts: 0,
+            sent: SentPackets { retransmitted_packets: 1, ..SentPackets::default() },
+            recoveries: Recoveries::default(),
         };
         assert!(csv.record(&record).is_continue());
-        assert!(csv.record(&FlowRecord { end: None, timeouts: 2, ..record }).is_continue());
+        let recoveries = Recoveries { timeouts: 2, ..Recoveries::default() };
+        assert!(csv.record(&FlowRecord { end: None, recoveries, ..record }).is_continue());
         let text = String::from_utf8(csv.finish().unwrap()).unwrap();
         let rows = "web,web.7,7,leaf>spine,1.500000000,1.503000000,30000,3.000000,1.500000,1,0\n\
                     web,web.7,7,leaf>spine,1.500000000,,30000,,,1,2\n";

@@ -75,7 +75,7 @@ pub struct FlowPoint {
 }
 
 /// The values of a link direction.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkPoint {
     /// Packets that the queue dropped.
     pub dropped_packets: u64,

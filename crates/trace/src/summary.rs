@@ -45,7 +45,7 @@ mod workload;
 
 metrics! {
 /// The summary of a run: one JSON object. Rates in bit/s, delays in ms, sizes in bytes, time in s.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary<P> {
     /// Version of this format: 1.
     pub schema: u32,

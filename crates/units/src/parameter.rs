@@ -2,24 +2,24 @@
 //! configuration lists its parameters by handing each to a [`Visitor`]; what reads scenarios,
 //! prints defaults and writes tables is one.
 //!
+//! [`configuration!`](crate::configuration) declares one: a field, its meaning, its default, and, if
+//! it is a parameter, range and source stand in one place.
+//!
 //! ```
-//! use ackclock_units::Span;
-//! use ackclock_units::parameter::{Configurable, Domain, Value, Visitor, each};
+//! use ackclock_units::parameter::{Domain, Value, each};
+//! use ackclock_units::{Span, configuration};
 //!
-//! struct Config {
-//!     limit: u64,
-//!     target: Span,
+//! configuration! {
+//! /// Parameters of an example.
+//! pub struct ExampleConfig {
+//!     /// The most packets that wait.
+//!     pub limit: u64 = 100 => (Domain::Packets(1, 1000), "tc-example(8)");
+//!     /// The queueing delay to settle at.
+//!     pub target: Span = Span::from_millis(15) => (Domain::Time { positive: true }, "RFC 8033 s4.2");
+//! }
 //! }
 //!
-//! impl Configurable for Config {
-//!     fn parameters(&mut self, v: &mut impl Visitor) {
-//!         v.parameter("limit", Domain::Packets(1, 1000), "tc-example(8)", &mut self.limit);
-//!         let time = Domain::Time { positive: true };
-//!         v.parameter("target", time, "RFC 8033 s4.2", &mut self.target);
-//!     }
-//! }
-//!
-//! let mut config = Config { limit: 100, target: Span::from_millis(15) };
+//! let mut config = ExampleConfig::default();
 //! each(&mut config, &mut |of, _| (of.name == "limit").then_some(Value::Whole(20)));
 //! assert_eq!(config.limit, 20);
 //! ```
@@ -320,6 +320,72 @@ macro_rules! named {
                 }
             }
         }
+    };
+}
+
+/// Declares a configuration with its defaults and parameters: the struct, [`Default`] and
+/// [`Configurable`]. The parameters have the names of their fields, and are visited in their order.
+///
+/// | a field | |
+/// |---|---|
+/// | `at: T = default;` | no parameter |
+/// | `at: T = default => (domain, source);` | a parameter with this default |
+/// | `at: Option<T> = None => (domain, source, derived rule);` | follows from others unless it is given |
+/// | `at: Option<T> = None => (feature source);` | parameters of their own, while it is on |
+/// | `at: T = default => (..);` | the parameters of `at` |
+/// | `at: T = default => (with \|v\| visit);` | visited by this expression |
+///
+/// After `self:` at the beginning, the expressions may read the configuration. `problem` at the end
+/// has the type's own `problem` judge the parameters together.
+#[macro_export]
+macro_rules! configuration {
+    ($self:ident:
+        $(#[$about:meta])*
+        $visible:vis struct $name:ident {
+            $($(#[$doc:meta])* $shown:vis $field:ident: $type:ty = $default:expr $(=> $row:tt)?;)*
+        }
+        $($problem:ident)?
+    ) => {
+        $(#[$about])*
+        $visible struct $name {
+            $($(#[$doc])* $shown $field: $type,)*
+        }
+
+        impl Default for $name {
+            fn default() -> $name {
+                $name { $($field: $default,)* }
+            }
+        }
+
+        impl $crate::parameter::Configurable for $name {
+            fn parameters(&mut $self, v: &mut impl $crate::parameter::Visitor) {
+                $($($crate::configuration!(@row $self v $field $row);)?)*
+            }
+
+            $(fn $problem(&$self) -> Option<&'static str> {
+                // The type's own comes before the trait's.
+                $name::$problem($self)
+            })?
+        }
+    };
+    (@row $self:ident $v:ident $field:ident (..)) => {
+        $crate::parameter::Configurable::parameters(&mut $self.$field, $v)
+    };
+    (@row $self:ident $v:ident $field:ident (feature $source:expr)) => {
+        $v.feature(stringify!($field), $source, &mut $self.$field)
+    };
+    (@row $self:ident $v:ident $field:ident (with |$visitor:ident| $visit:expr)) => {{
+        let $visitor = &mut *$v;
+        $visit
+    }};
+    (@row $self:ident $v:ident $field:ident ($domain:expr, $source:expr)) => {
+        $v.parameter(stringify!($field), $domain, $source, &mut $self.$field)
+    };
+    (@row $self:ident $v:ident $field:ident ($domain:expr, $source:expr, derived $rule:expr)) => {
+        $v.derived(stringify!($field), $domain, $source, $rule, &mut $self.$field)
+    };
+    ($($declaration:tt)*) => {
+        $crate::configuration!(self: $($declaration)*);
     };
 }
 

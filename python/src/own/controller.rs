@@ -60,6 +60,99 @@ pub(crate) fn bytes(name: &str, value: &Bound<'_, PyAny>, most: u64) -> PyResult
     }
 }
 
+/// Implements a class of controllers: methods of its own, and the window and the hooks of the
+/// controller that its `with` lends.
+macro_rules! hooks {
+    (impl $class:ident { $($own:tt)* }) => {
+        #[pymethods]
+        impl $class {
+            $($own)*
+
+            #[getter]
+            fn cwnd(&self) -> u64 {
+                self.with(|cc| cc.window().cwnd)
+            }
+
+            #[getter]
+            fn ssthresh(&self) -> u64 {
+                self.with(|cc| cc.window().ssthresh)
+            }
+
+            fn take_over(&self, cwnd: &Bound<'_, PyAny>, ssthresh: &Bound<'_, PyAny>) -> PyResult<()> {
+                let window = Window {
+                    cwnd: bytes("cwnd", cwnd, Window::MAX)?,
+                    ssthresh: bytes("ssthresh", ssthresh, Window::INFINITE)?,
+                };
+                self.with(|cc| cc.take_over(window));
+                Ok(())
+            }
+
+            fn on_established(&self, flight: &Flight) {
+                self.with(|cc| cc.on_established(&flight.0));
+            }
+
+            fn on_ack(&self, flight: &Flight, ack: &Ack) -> Verdict {
+                self.with(|cc| cc.on_ack(&flight.0, &ack.0)).into()
+            }
+
+            fn on_signal(&self, flight: &Flight, signal: &PySignal) {
+                self.with(|cc| cc.on_signal(&flight.0, signal.0));
+            }
+
+            fn on_recovery_end(&self, flight: &Flight) {
+                self.with(|cc| cc.on_signal(&flight.0, cc::Signal::RecoveryEnd));
+            }
+
+            fn on_idle_restart(&self, flight: &Flight) {
+                self.with(|cc| cc.on_signal(&flight.0, cc::Signal::IdleRestart));
+            }
+
+            fn on_arrival(&self, flight: &Flight, arrival: &Arrival) {
+                self.with(|cc| cc.on_arrival(&flight.0, &arrival.0));
+            }
+
+            /// The sample is part of the arrival.
+            #[expect(unused_variables, reason = "names of arguments in Python")]
+            fn on_rtt_sample(&self, flight: &Flight) {}
+
+            /// The beginning of a round trip is part of the arrival.
+            #[expect(unused_variables, reason = "names of arguments in Python")]
+            fn on_round(&self, flight: &Flight, round: u64) {}
+
+            fn on_ecn(&self, feedback: &str) -> PyResult<()> {
+                let Some(feedback) = objects::feedback_of(feedback) else {
+                    return Err(PyValueError::new_err(format!("feedback: unknown {feedback:?}")));
+                };
+                self.with(|cc| cc.on_ecn(feedback));
+                Ok(())
+            }
+
+            fn on_lost(&self, flight: &Flight, lost: &Lost) {
+                self.with(|cc| cc.on_lost(&flight.0, &lost.0));
+            }
+
+            fn on_sent(&self, flight: &Flight, sent: &Sent) {
+                self.with(|cc| cc.on_sent(&flight.0, &sent.0));
+            }
+
+            fn pacing_rate(&self, flight: &Flight) -> Option<u64> {
+                self.with(|cc| cc.pacing_rate(&flight.0)).map(|rate| rate.as_bps())
+            }
+
+            fn couple(&self, own: usize, subflows: Vec<PyRef<'_, Subflow>>) {
+                let subflows: Vec<cc::Subflow> = subflows.iter().map(|subflow| subflow.0).collect();
+                self.with(|cc| {
+                    if let Some(coupled) = cc.coupled() {
+                        coupled.couple(own, &subflows);
+                    }
+                });
+            }
+        }
+    };
+}
+
+pub(super) use hooks;
+
 #[derive(Debug)]
 struct State {
     reno: NewReno,
@@ -95,7 +188,7 @@ impl PyCongestionControl {
     }
 }
 
-#[pymethods]
+hooks! {
 impl PyCongestionControl {
     #[new]
     #[pyo3(signature = (*_args, **_kwargs))]
@@ -119,21 +212,11 @@ impl PyCongestionControl {
         "data"
     }
 
-    #[getter]
-    fn cwnd(&self) -> u64 {
-        self.with(|reno| reno.window().cwnd)
-    }
-
     #[setter]
     fn set_cwnd(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let cwnd = bytes("cwnd", value, Window::MAX)?;
         self.set(|window| window.cwnd = cwnd);
         Ok(())
-    }
-
-    #[getter]
-    fn ssthresh(&self) -> u64 {
-        self.with(|reno| reno.window().ssthresh)
     }
 
     #[setter]
@@ -161,74 +244,5 @@ impl PyCongestionControl {
         self.state().stream.keep(made.clone_ref(py));
         Ok(made)
     }
-
-    fn on_established(&self, flight: &Flight) {
-        self.with(|reno| reno.on_established(&flight.0));
-    }
-
-    fn take_over(&self, cwnd: &Bound<'_, PyAny>, ssthresh: &Bound<'_, PyAny>) -> PyResult<()> {
-        let window = Window {
-            cwnd: bytes("cwnd", cwnd, Window::MAX)?,
-            ssthresh: bytes("ssthresh", ssthresh, Window::INFINITE)?,
-        };
-        self.with(|reno| reno.take_over(window));
-        Ok(())
-    }
-
-    fn on_ack(&self, flight: &Flight, ack: &Ack) -> Verdict {
-        self.with(|reno| reno.on_ack(&flight.0, &ack.0)).into()
-    }
-
-    fn on_signal(&self, flight: &Flight, signal: &PySignal) {
-        self.with(|reno| reno.on_signal(&flight.0, signal.0));
-    }
-
-    fn on_recovery_end(&self, flight: &Flight) {
-        self.with(|reno| reno.on_signal(&flight.0, cc::Signal::RecoveryEnd));
-    }
-
-    fn on_idle_restart(&self, flight: &Flight) {
-        self.with(|reno| reno.on_signal(&flight.0, cc::Signal::IdleRestart));
-    }
-
-    fn on_arrival(&self, flight: &Flight, arrival: &Arrival) {
-        self.with(|reno| reno.on_arrival(&flight.0, &arrival.0));
-    }
-
-    /// The sample is part of the arrival.
-    #[expect(unused_variables, reason = "names of arguments in Python")]
-    fn on_rtt_sample(&self, flight: &Flight) {}
-
-    /// The beginning of a round trip is part of the arrival.
-    #[expect(unused_variables, reason = "names of arguments in Python")]
-    fn on_round(&self, flight: &Flight, round: u64) {}
-
-    fn on_ecn(&self, feedback: &str) -> PyResult<()> {
-        let Some(feedback) = objects::feedback_of(feedback) else {
-            return Err(PyValueError::new_err(format!("feedback: unknown {feedback:?}")));
-        };
-        self.with(|reno| reno.on_ecn(feedback));
-        Ok(())
-    }
-
-    fn on_lost(&self, flight: &Flight, lost: &Lost) {
-        self.with(|reno| reno.on_lost(&flight.0, &lost.0));
-    }
-
-    fn on_sent(&self, flight: &Flight, sent: &Sent) {
-        self.with(|reno| reno.on_sent(&flight.0, &sent.0));
-    }
-
-    fn pacing_rate(&self, flight: &Flight) -> Option<u64> {
-        self.with(|reno| reno.pacing_rate(&flight.0)).map(|rate| rate.as_bps())
-    }
-
-    fn couple(&self, own: usize, subflows: Vec<PyRef<'_, Subflow>>) {
-        let subflows: Vec<cc::Subflow> = subflows.iter().map(|subflow| subflow.0).collect();
-        self.with(|reno| {
-            if let Some(coupled) = reno.coupled() {
-                coupled.couple(own, &subflows);
-            }
-        });
-    }
+}
 }

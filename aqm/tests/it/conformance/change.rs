@@ -255,7 +255,7 @@ fn changes() -> Vec<Change> {
                 quantum: 300,
                 perturb: ms(20),
                 headdrop: true,
-                red: Some(SfqRed::default()),
+                flow_red: Some(SfqRed::default()),
                 ..SfqConfig::default()
             },
             |config| Sfq::new(config, random())

@@ -26,7 +26,7 @@ pub(super) fn cases() -> Vec<Case> {
                     quantum: 300,
                     perturb: Span::from_millis(7),
                     headdrop: true,
-                    red: Some(SfqRed { redflowlimit: 40_000, ecn: true, ..SfqRed::default() }),
+                    flow_red: Some(SfqRed { redflowlimit: 40_000, ecn: true, ..SfqRed::default() }),
                     ..SfqConfig::default()
                 };
                 Box::new(Sfq::new(config, random))

@@ -20,8 +20,12 @@ enum Effect {
     Same(&'static str),
     /// A setting takes a time: a number of at least `least` in this unit.
     Time { key: &'static str, least: u64, unit: &'static str },
-    /// A number of at least `least` is stored; the trace shows it by this name, with this unit.
-    Number { shown: &'static str, unit: &'static str, least: u64, store: fn(&mut Host, u64) },
+    /// A number of at least `least` is stored; the trace shows it by this name.
+    Number { shown: &'static str, least: u64, store: fn(&mut Host, u64) },
+    /// The same of a count, which is `most` at most.
+    Count { shown: &'static str, least: u64, most: u64, at: fn(&mut Host) -> &mut u32 },
+    /// The same of seconds.
+    Seconds { shown: &'static str, least: u64, at: fn(&mut Host) -> &mut Span },
     /// This value is what the host does; no other is supported.
     Only(i64),
     /// No script can see what it does.
@@ -47,11 +51,15 @@ const fn time(name: &'static str, key: &'static str, least: u64, unit: &'static 
 }
 
 const fn number(name: &'static str, shown: &'static str, least: u64, store: fn(&mut Host, u64)) -> Row {
-    row(name, Effect::Number { shown, unit: "", least, store })
+    row(name, Effect::Number { shown, least, store })
 }
 
-const fn seconds(name: &'static str, shown: &'static str, least: u64, store: fn(&mut Host, u64)) -> Row {
-    row(name, Effect::Number { shown, unit: "s", least, store })
+const fn count(name: &'static str, shown: &'static str, least: u64, most: u64, at: fn(&mut Host) -> &mut u32) -> Row {
+    row(name, Effect::Count { shown, least, most, at })
+}
+
+const fn seconds(name: &'static str, shown: &'static str, least: u64, at: fn(&mut Host) -> &mut Span) -> Row {
+    row(name, Effect::Seconds { shown, least, at })
 }
 
 const fn only(name: &'static str, value: i64) -> Row {
@@ -83,8 +91,8 @@ const LINUX: &[Row] = &[
     number("net.ipv4.tcp_fastopen", "fastopen", 0, |host, flags| host.fast_open.flags = flags),
     special("net.ipv4.tcp_fastopen_key", setters::fast_open_key),
     special("net.ipv4.tcp_fastopen_cookies", setters::fast_open_cookies),
-    seconds("net.ipv4.tcp_fastopen_blackhole_timeout_sec", "fastopen_blackhole_timeout", 0, |host, seconds| {
-        host.fast_open.cache.blackhole_timeout = Span::from_secs(seconds);
+    seconds("net.ipv4.tcp_fastopen_blackhole_timeout_sec", "fastopen_blackhole_timeout", 0, |host| {
+        &mut host.fast_open.cache.blackhole_timeout
     }),
     // Congestion control and loss recovery.
     same("net.ipv4.tcp_congestion_control", "cc"),
@@ -93,15 +101,9 @@ const LINUX: &[Row] = &[
     special("net.ipv4.tcp_frto", setters::frto),
     special("net.ipv4.tcp_recovery", setters::recovery),
     time("net.ipv4.tcp_rto_max_ms", "max_rto", 1000, "ms"),
-    number("net.ipv4.tcp_pacing_ss_ratio", "pacing_ss_ratio", 1, |host, percent| {
-        host.config.pacing.ss_ratio = percent.min(1000) as u32;
-    }),
-    number("net.ipv4.tcp_pacing_ca_ratio", "pacing_ca_ratio", 1, |host, percent| {
-        host.config.pacing.ca_ratio = percent.min(1000) as u32;
-    }),
-    number("net.ipv4.tcp_min_tso_segs", "min_tso_segs", 1, |host, segments| {
-        host.config.transfer.least_burst = segments.min(255) as u32;
-    }),
+    count("net.ipv4.tcp_pacing_ss_ratio", "pacing_ss_ratio", 1, 1000, |host| &mut host.config.pacing.ss_ratio),
+    count("net.ipv4.tcp_pacing_ca_ratio", "pacing_ca_ratio", 1, 1000, |host| &mut host.config.pacing.ca_ratio),
+    count("net.ipv4.tcp_min_tso_segs", "min_tso_segs", 1, 255, |host| &mut host.config.transfer.least_burst),
     only("net.ipv4.tcp_reordering", 3),
     only("net.ipv4.tcp_fack", 0),
     // Buffers and ACKs.
@@ -114,18 +116,12 @@ const LINUX: &[Row] = &[
     number("net.ipv4.tcp_comp_sack_delay_ns", "tcp_comp_sack_delay_ns", 0, setters::compression_delay),
     number("net.ipv4.tcp_comp_sack_slack_ns", "tcp_comp_sack_slack_ns", 0, setters::compression_slack),
     // States and their timers.
-    number("net.ipv4.tcp_syn_retries", "syn_retries", 0, |host, count| {
-        host.config.states.syn_retries = count.min(127) as u32;
+    count("net.ipv4.tcp_syn_retries", "syn_retries", 0, 127, |host| &mut host.config.states.syn_retries),
+    count("net.ipv4.tcp_syn_linear_timeouts", "syn_linear_timeouts", 0, 127, |host| {
+        &mut host.config.states.linear_syn_timeouts
     }),
-    number("net.ipv4.tcp_syn_linear_timeouts", "syn_linear_timeouts", 0, |host, count| {
-        host.config.states.linear_syn_timeouts = count.min(127) as u32;
-    }),
-    number("net.ipv4.tcp_synack_retries", "synack_retries", 0, |host, count| {
-        host.config.states.synack_retries = count.min(255) as u32;
-    }),
-    number("net.ipv4.tcp_retries1", "retries1", 1, |host, count| {
-        host.config.path.black_hole_retries = count.min(255) as u32;
-    }),
+    count("net.ipv4.tcp_synack_retries", "synack_retries", 0, 255, |host| &mut host.config.states.synack_retries),
+    count("net.ipv4.tcp_retries1", "retries1", 1, 255, |host| &mut host.config.path.black_hole_retries),
     same("net.ipv4.tcp_retries2", "max_retries"),
     number("net.ipv4.tcp_fin_timeout", "fin_timeout", 0, |host, seconds| {
         host.config.states.fin_wait_2_timeout = Some(Span::from_secs(seconds));
@@ -135,27 +131,15 @@ const LINUX: &[Row] = &[
         host.config.states.invalid_interval = Span::from_millis(millis);
     }),
     number("net.ipv4.tcp_abort_on_overflow", "abort_on_overflow", 0, |host, on| host.set_abort_on_overflow(on != 0)),
-    seconds("net.ipv4.tcp_keepalive_time", "keepidle", 1, |host, seconds| {
-        host.keepalive.idle = Span::from_secs(seconds);
-    }),
-    seconds("net.ipv4.tcp_keepalive_intvl", "keepintvl", 1, |host, seconds| {
-        host.keepalive.interval = Span::from_secs(seconds);
-    }),
-    number("net.ipv4.tcp_keepalive_probes", "keepcnt", 1, |host, count| {
-        host.keepalive.count = count.min(255) as u32;
-    }),
+    seconds("net.ipv4.tcp_keepalive_time", "keepidle", 1, |host| &mut host.keepalive.idle),
+    seconds("net.ipv4.tcp_keepalive_intvl", "keepintvl", 1, |host| &mut host.keepalive.interval),
+    count("net.ipv4.tcp_keepalive_probes", "keepcnt", 1, 255, |host| &mut host.keepalive.count),
     // The MTU of the path.
     same("net.ipv4.tcp_mtu_probing", "mtu_probing"),
     same("net.ipv4.tcp_base_mss", "base_mss"),
-    number("net.ipv4.tcp_mtu_probe_floor", "mtu_probe_floor", 48, |host, bytes| {
-        host.config.path.probe_floor = bytes.min(65_535) as u32;
-    }),
-    number("net.ipv4.tcp_min_snd_mss", "min_snd_mss", 48, |host, bytes| {
-        host.config.path.least_segment = bytes.min(65_535) as u32;
-    }),
-    number("net.ipv4.tcp_probe_threshold", "probe_threshold", 0, |host, bytes| {
-        host.config.path.probe_threshold = bytes.min(65_535) as u32;
-    }),
+    count("net.ipv4.tcp_mtu_probe_floor", "mtu_probe_floor", 48, 65_535, |host| &mut host.config.path.probe_floor),
+    count("net.ipv4.tcp_min_snd_mss", "min_snd_mss", 48, 65_535, |host| &mut host.config.path.least_segment),
+    count("net.ipv4.tcp_probe_threshold", "probe_threshold", 0, 65_535, |host| &mut host.config.path.probe_threshold),
     number("net.ipv4.tcp_probe_interval", "probe_interval", 0, |host, seconds| {
         host.config.path.probe_interval = Span::from_secs(seconds);
     }),
@@ -176,9 +160,7 @@ const FREEBSD: &[Row] = &[
     switch("net.inet.tcp.sack.enable", "sack"),
     special("net.inet.tcp.rfc1323", setters::rfc1323),
     special("net.inet.tcp.ecn.enable", setters::ecn),
-    number("net.inet.tcp.ecn.maxretries", "ecn.maxretries", 0, |host, count| {
-        host.config.states.ecn_syn_retries = count.min(255) as u32;
-    }),
+    count("net.inet.tcp.ecn.maxretries", "ecn.maxretries", 0, 255, |host| &mut host.config.states.ecn_syn_retries),
     // Fast open.
     number("net.inet.tcp.fastopen.client_enable", "fastopen.client_enable", 0, |host, on| {
         host.fast_open.enable_client(on != 0);
@@ -186,8 +168,8 @@ const FREEBSD: &[Row] = &[
     number("net.inet.tcp.fastopen.server_enable", "fastopen.server_enable", 0, |host, on| {
         host.fast_open.server = on != 0;
     }),
-    seconds("net.inet.tcp.fastopen.path_disable_time", "fastopen.path_disable_time", 0, |host, seconds| {
-        host.fast_open.cache.path_disable_time = Span::from_secs(seconds);
+    seconds("net.inet.tcp.fastopen.path_disable_time", "fastopen.path_disable_time", 0, |host| {
+        &mut host.fast_open.cache.path_disable_time
     }),
     only("net.inet.tcp.fastopen.acceptany", 0),
     only("net.inet.tcp.fastopen.psk_enable", 0),
@@ -212,7 +194,7 @@ const FREEBSD: &[Row] = &[
     number("net.inet.tcp.keepintvl", "keepintvl", 1, |host, millis| {
         host.keepalive.interval = Span::from_millis(millis);
     }),
-    number("net.inet.tcp.keepcnt", "keepcnt", 1, |host, count| host.keepalive.count = count.min(255) as u32),
+    count("net.inet.tcp.keepcnt", "keepcnt", 1, 255, |host| &mut host.keepalive.count),
     number("net.inet.tcp.insecure_rst", "insecure_rst", 0, |host, on| host.config.states.insecure_rst = on != 0),
     number("net.inet.tcp.insecure_syn", "insecure_syn", 0, |host, on| host.config.states.insecure_syn = on != 0),
     number("net.inet.tcp.drop_synfin", "drop_synfin", 0, |host, on| host.set_drop_syn_fin(on != 0)),
@@ -260,9 +242,17 @@ impl Effect {
                 let time = format!("{}{unit}", request.number(least)?);
                 request.set_key(key, &time)
             }
-            Effect::Number { shown, unit, least, store } => {
+            Effect::Number { shown, least, store } => {
                 store(request.host, request.number(least)?);
-                Ok(Some(format!("{shown}={}{unit}", request.value)))
+                Ok(Some(format!("{shown}={}", request.value)))
+            }
+            Effect::Count { shown, least, most, at } => {
+                *at(request.host) = request.number(least)?.min(most) as u32;
+                Ok(Some(format!("{shown}={}", request.value)))
+            }
+            Effect::Seconds { shown, least, at } => {
+                *at(request.host) = Span::from_secs(request.number(least)?);
+                Ok(Some(format!("{shown}={}s", request.value)))
             }
             Effect::Only(value) if request.integer() == Some(value) => Ok(None),
             Effect::Only(value) => Err(format!("only {value} is here")),

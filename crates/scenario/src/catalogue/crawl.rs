@@ -22,29 +22,19 @@ use crate::plan::Plan;
 use crate::report::{Place, Report};
 use crate::{sweep, until};
 
+/// A document of one link, and this.
+macro_rules! one_link {
+    ($rest:literal) => {
+        concat!("schema = 1\n[run]\nduration = \"1s\"\n[links.NAME]\nrate = \"10mbit\"\ndelay = \"10ms\"\n", $rest)
+    };
+}
+
 /// Documents with nothing in their sections: what has to be there.
 const BARE: [&str; 5] = [
     "",
     "schema = 1\n[run]\n[links.NAME]\n",
-    r#"
-schema = 1
-[run]
-duration = "1s"
-[links.NAME]
-rate = "10mbit"
-delay = "10ms"
-[[flows]]
-[[workloads]]
-"#,
-    r#"
-schema = 1
-[run]
-duration = "1s"
-[links.NAME]
-rate = "10mbit"
-delay = "10ms"
-[[expect]]
-"#,
+    one_link!("[[flows]]\n[[workloads]]\n"),
+    one_link!("[[expect]]\n"),
     r#"
 schema = 1
 [run]
@@ -59,13 +49,8 @@ rate = "10mbit"
 /// name of a link, host or class, which may be any, is NAME. A varied section is read again with the rest
 /// of its document, so that there are several.
 const BASES: [&str; 9] = [
-    r#"
-schema = 1
-[run]
-duration = "1s"
-[links.NAME]
-rate = "10mbit"
-delay = "10ms"
+    one_link!(
+        r#"
 [links.NAME.queue]
 kind = "htb"
 [links.NAME.queue.classes.NAME]
@@ -73,14 +58,10 @@ rate = "1mbit"
 [[flows]]
 id = "flow"
 path = ["NAME"]
-"#,
-    r#"
-schema = 1
-[run]
-duration = "1s"
-[links.NAME]
-rate = "10mbit"
-delay = "10ms"
+"#
+    ),
+    one_link!(
+        r#"
 [links.NAME.queue]
 kind = "hfsc"
 [links.NAME.queue.classes.NAME]
@@ -88,49 +69,33 @@ ls = { m2 = "1mbit" }
 [[flows]]
 id = "flow"
 path = ["NAME"]
-"#,
-    r#"
-schema = 1
-[run]
-duration = "1s"
-[links.NAME]
-rate = "10mbit"
-delay = "10ms"
+"#
+    ),
+    one_link!(
+        r#"
 schedule = [{ at = "0s" }]
 [sweep]
-"#,
-    r#"
-schema = 1
-[run]
-duration = "1s"
-[links.NAME]
-rate = "10mbit"
-delay = "10ms"
+"#
+    ),
+    one_link!(
+        r#"
 [[flows]]
 id = "flow"
 path = ["NAME"]
 schedule = [{ at = "0s" }]
-"#,
-    r#"
-schema = 1
-[run]
-duration = "1s"
-[links.NAME]
-rate = "10mbit"
-delay = "10ms"
+"#
+    ),
+    one_link!(
+        r#"
 [[workloads]]
 id = "short"
 path = ["NAME"]
 size = "10kB"
 load = 0.1
-"#,
-    r#"
-schema = 1
-[run]
-duration = "1s"
-[links.NAME]
-rate = "10mbit"
-delay = "10ms"
+"#
+    ),
+    one_link!(
+        r#"
 [[flows]]
 id = "flow"
 path = ["NAME"]
@@ -139,14 +104,10 @@ repeat = { max = 9, until = { metric = "flows.flow.0.goodput_bps", ci95 = 0.1 } 
 [[expect]]
 metric = "flows.flow.0.goodput_bps"
 at_least = 0
-"#,
-    r#"
-schema = 1
-[run]
-duration = "1s"
-[links.NAME]
-rate = "10mbit"
-delay = "10ms"
+"#
+    ),
+    one_link!(
+        r#"
 [hosts.NAME]
 tun = "tun0"
 address = "10.0.0.1/24"
@@ -163,7 +124,8 @@ port = 5001
 [[commands]]
 host = "NAME"
 run = "true"
-"#,
+"#
+    ),
     r#"
 schema = 1
 [run]

@@ -40,7 +40,8 @@ impl EndCounts {
     }
 
     pub(super) fn with(mut self, stats: &Stats) -> EndCounts {
-        self.sent.retransmitted_packets = stats.retransmitted_data() + u64::from(stats.resent_syns);
+        self.sent = data_packets(stats);
+        self.sent.retransmitted_packets += u64::from(stats.resent_syns);
         self.recoveries = Recoveries { timeouts: stats.timeouts, fast_recoveries: stats.fast_recoveries };
         self.reactions = Reactions { undos: stats.undos, ece_acks: stats.ece_acks };
         self
@@ -48,7 +49,6 @@ impl EndCounts {
 
     pub(super) fn of(sender: &Host, receiver: &Host) -> EndCounts {
         let mut both = EndCounts {
-            sent: SentPackets { sent_packets: sender.sent_packets(), retransmitted_packets: 0 },
             progress: Progress { delivered_bytes: receiver.delivered_bytes(), acked_bytes: sender.acked_bytes() },
             response_bytes: sender.delivered_bytes(),
             ..EndCounts::default()
@@ -57,14 +57,19 @@ impl EndCounts {
             Host::Endpoint(endpoint) => return both.with(endpoint.sender().stats()),
             Host::Mptcp(connection) => return both.with(&totals(connection)),
             Host::Outside(watch) => {
-                let WatchCounts { retransmitted_packets, ece_acks, .. } = watch.counts();
-                (both.sent.retransmitted_packets, both.reactions.ece_acks) = (retransmitted_packets, ece_acks);
+                let WatchCounts { sent, ece_acks, .. } = watch.counts();
+                (both.sent, both.reactions.ece_acks) = (sent, ece_acks);
             }
-            Host::Smoltcp(stock) => both.sent.retransmitted_packets = stock.stats().retransmitted_packets,
-            Host::Datagrams(_) => {}
+            Host::Smoltcp(stock) => both.sent = stock.stats().sent,
+            Host::Datagrams(end) => both.sent.sent_packets = end.sent(),
         }
         both
     }
+}
+
+/// Data packets that an endpoint counts.
+pub(super) fn data_packets(stats: &Stats) -> SentPackets {
+    SentPackets { sent_packets: stats.data_packets(), retransmitted_packets: stats.retransmitted_data() }
 }
 
 /// The counts of a flow at some time, for a series.

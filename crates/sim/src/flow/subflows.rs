@@ -9,7 +9,7 @@ use ackclock_trace::{Histogram, Limited, MultipathSummary, Progress, SentPackets
 use ackclock_units::{Span, Time};
 
 use super::FlowCount;
-use super::counts::{EndCounts, bits_per_second, limited};
+use super::counts::{EndCounts, bits_per_second, data_packets, limited};
 use super::names::KERNEL;
 use super::throughput::Throughput;
 use crate::host::Host;
@@ -43,14 +43,7 @@ pub(super) struct PathMeasures {
     /// Time by the factor that limits the subflow.
     held: LimitClock,
     /// Transmissions of a sender outside.
-    seen: PacketCounts,
-}
-
-/// Data packets, and of these retransmissions.
-#[derive(Clone, Copy, Debug, Default)]
-struct PacketCounts {
-    sent: u64,
-    retransmitted: u64,
+    seen: SentPackets,
 }
 
 impl PathMeasures {
@@ -61,7 +54,7 @@ impl PathMeasures {
             throughput: Throughput::new(start),
             judged: PathTruth::new(source),
             held: LimitClock::default(),
-            seen: PacketCounts::default(),
+            seen: SentPackets::default(),
         }
     }
 }
@@ -109,8 +102,7 @@ impl Subflows {
     /// A sender outside has sent a packet over a path, by which its counts are no longer `before`.
     pub(crate) fn note_sent(&mut self, path: usize, before: &WatchCounts, counts: &WatchCounts) {
         if let Some(PathMeasures { seen, .. }) = self.all.get_mut(path) {
-            seen.sent += counts.sent_packets - before.sent_packets;
-            seen.retransmitted += counts.retransmitted_packets - before.retransmitted_packets;
+            seen.add(&counts.sent.since(&before.sent));
         }
     }
 
@@ -135,6 +127,8 @@ impl Subflows {
         let summary = |(path, measures): (usize, &mut PathMeasures)| {
             let (sends, receives) = (at(sender, path), at(receiver, path));
             let totals = sends.map(Subflow::totals).unwrap_or_default();
+            let mut sent = data_packets(&totals);
+            sent.add(&measures.seen);
             let carried = sends.map(Subflow::carried).unwrap_or_default();
             // What a kernel got is what it has acknowledged.
             let acknowledged = sends.map_or(0, |subflow| subflow.endpoint().sender().sequence().acked_bytes());
@@ -147,10 +141,7 @@ impl Subflows {
                 throughput_bps: measures.throughput.summary(end),
                 rtt_ms: measures.rtt.distribution(1e-6),
                 cwnd_bytes: measures.cwnd.quantiles(1.0),
-                sent: SentPackets {
-                    sent_packets: totals.data_packets() + measures.seen.sent,
-                    retransmitted_packets: totals.retransmitted_data() + measures.seen.retransmitted,
-                },
+                sent,
                 spurious_retransmits: retransmissions.spurious_reordering + retransmissions.spurious_delay,
                 recoveries: EndCounts::default().with(&totals).recoveries,
                 scheduled_bytes: carried.scheduled,
@@ -205,8 +196,8 @@ impl Subflows {
             let acknowledged = sends.map_or(0, |subflow| subflow.endpoint().sender().sequence().acked_bytes());
             let counts = EndCounts {
                 sent: SentPackets {
-                    sent_packets: sends.map_or(measures.seen.sent, |subflow| subflow.totals().data_packets()),
-                    retransmitted_packets: measures.seen.retransmitted,
+                    sent_packets: sends.map_or(measures.seen.sent_packets, |subflow| subflow.totals().data_packets()),
+                    ..measures.seen
                 },
                 progress: Progress {
                     delivered_bytes: receives.map_or(acknowledged, |subflow| subflow.carried().received),

@@ -151,10 +151,10 @@ fn a_clean_path_carries_everything_once() {
         pair.check([1_000_000, 0]);
         assert_eq!(pair.hosts[0].acked_bytes(), 1_000_000);
         let stats = pair.hosts[0].stats();
-        assert_eq!(stats.retransmitted_packets, 0, "{cc:?}");
+        assert_eq!(stats.sent.retransmitted_packets, 0, "{cc:?}");
         // 1448 bytes a packet: MTU 1500 less headers and timestamps; whole ones but where the send
         // buffer ran dry.
-        assert!(stats.data_packets >= 691 && stats.data_packets < 750, "{cc:?}: {stats:?}");
+        assert!(stats.sent.sent_packets >= 691 && stats.sent.sent_packets < 750, "{cc:?}: {stats:?}");
     }
 }
 
@@ -361,7 +361,7 @@ fn a_window_that_closes_behind_lost_data_is_probed() {
         script.wait();
         let window = if reopened { 500 } else { 1 };
         assert_eq!(StockScript::ranges(&script.take()), [(1460, window, Flags::ACK)]);
-        assert_eq!(script.stock.stats().retransmitted_packets, 1);
+        assert_eq!(script.stock.stats().sent.retransmitted_packets, 1);
     }
 }
 
@@ -433,7 +433,7 @@ fn writes_and_close_wait_for_the_connection() {
     assert_eq!(stock.write(Time::ZERO, 1), 0);
     let mut script = StockScript { stock, now: Time::ZERO, stock_isn: 0 };
     script = script.handshake(Flags::SYN | Flags::ACK, 60_000);
-    assert_eq!((script.stock.acked_bytes(), script.stock.stats().data_packets), (0, 1));
+    assert_eq!((script.stock.acked_bytes(), script.stock.stats().sent.sent_packets), (0, 1));
     script.acknowledge(501, 60_000);
     assert_eq!(script.stock.acked_bytes(), 500);
     assert!(!script.stock.is_closed());
@@ -461,7 +461,7 @@ fn one_loss_is_one_retransmission() {
     pair.drop_packet = Some(9);
     pair.run();
     pair.check([50_000, 0]);
-    assert_eq!(pair.hosts[0].stats().retransmitted_packets, 1);
+    assert_eq!(pair.hosts[0].stats().sent.retransmitted_packets, 1);
 }
 
 #[test]

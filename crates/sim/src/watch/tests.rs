@@ -10,6 +10,15 @@ const PEER: u16 = 5201;
 const ISN: u32 = u32::MAX - 1500;
 const PEER_ISN: u32 = 77;
 
+/// The counts of a watched end that has sent these packets once, of which so much is acknowledged.
+fn counted(sent_packets: u64, acked_bytes: u64) -> WatchCounts {
+    WatchCounts {
+        sent: SentPackets { sent_packets, ..SentPackets::default() },
+        progress: Progress { acked_bytes, ..Progress::default() },
+        ..WatchCounts::default()
+    }
+}
+
 fn ms(at: u64) -> Time {
     Time::from_millis(at)
 }
@@ -83,7 +92,7 @@ fn an_ack_measures_the_newest_segment_that_it_acknowledges() {
     assert_eq!(rtt(&mut watch, 121, &ack(2000, &[])), Some(20));
     assert_eq!(rtt(&mut watch, 122, &ack(2000, &[])), None);
     assert_eq!(rtt(&mut watch, 130, &ack(3000, &[])), Some(27));
-    let counts = WatchCounts { sent_packets: 3, acked_bytes: 3000, ..WatchCounts::default() };
+    let counts = counted(3, 3000);
     assert_eq!(watch.counts(), counts);
 }
 
@@ -103,7 +112,7 @@ fn what_was_sent_again_measures_nothing() {
     // Whether this is of the first or of the second transmission is not known (Karn).
     assert_eq!(rtt(&mut watch, 150, &ack(4000, &[])), None);
     assert_eq!(rtt(&mut watch, 151, &ack(5000, &[])), Some(21));
-    assert_eq!((watch.counts().sent_packets, watch.counts().retransmitted_packets), (6, 1));
+    assert_eq!((watch.counts().sent.sent_packets, watch.counts().sent.retransmitted_packets), (6, 1));
     // It waited for a retransmission.
     watch.sends(ms(200), &data(5000, 1000, 0));
     watch.sends(ms(200), &data(6000, 1000, 0));
@@ -135,13 +144,13 @@ fn a_probe_without_data_is_no_retransmission() {
     // As Linux sends it: the number before the next one, and nothing.
     watch.sends(ms(200), &data(999, 0, 0));
     assert_eq!(rtt(&mut watch, 220, &ack(1000, &[])), None);
-    assert_eq!((watch.counts().sent_packets, watch.counts().retransmitted_packets), (1, 0));
+    assert_eq!((watch.counts().sent.sent_packets, watch.counts().sent.retransmitted_packets), (1, 0));
     // With a byte of what was there it is one, whose answer measures nothing.
     watch.sends(ms(300), &data(999, 1, 0));
     assert_eq!(rtt(&mut watch, 320, &ack(1000, &[])), None);
     watch.sends(ms(400), &data(1000, 1000, 0));
     assert_eq!(rtt(&mut watch, 420, &ack(2000, &[])), Some(20));
-    assert_eq!((watch.counts().sent_packets, watch.counts().retransmitted_packets), (3, 1));
+    assert_eq!((watch.counts().sent.sent_packets, watch.counts().sent.retransmitted_packets), (3, 1));
 }
 
 #[test]
@@ -161,26 +170,26 @@ fn what_it_acknowledges_was_delivered_to_it() {
     watch.receives(ms(1), &from_peer(1, Flags::ACK, 1000));
     watch.receives(ms(1), &from_peer(2001, Flags::ACK, 1000));
     watch.sends(ms(1), &data(0, 0, 1000));
-    assert_eq!(watch.counts().delivered_bytes, 1000);
+    assert_eq!(watch.counts().progress.delivered_bytes, 1000);
     watch.receives(ms(2), &from_peer(1001, Flags::ACK, 1000));
     watch.sends(ms(2), &data(0, 0, 3000));
     // An old one, and one of what has not come.
     watch.sends(ms(2), &data(0, 0, 1000));
     watch.sends(ms(2), &data(0, 0, 9000));
-    assert_eq!(watch.counts().delivered_bytes, 3000);
+    assert_eq!(watch.counts().progress.delivered_bytes, 3000);
     assert!(!watch.is_over() && !watch.is_finished());
     // A FIN is no byte of the stream.
     let fin = Flags::ACK | Flags::FIN;
     assert!(watch.receives(ms(3), &from_peer(3001, fin, 0)).1);
     watch.sends(ms(3), &Segment { flags: fin, ..data(0, 0, 3001) });
-    assert_eq!(watch.counts().delivered_bytes, 3000);
+    assert_eq!(watch.counts().progress.delivered_bytes, 3000);
     assert!(!watch.is_over());
     watch.receives(ms(4), &ack(1, &[]));
     assert!(watch.is_over() && watch.is_finished());
     // Nor is it data, the first time or again.
     watch.sends(ms(5), &Segment { flags: fin, ..data(0, 0, 3001) });
     let counts = watch.counts();
-    assert_eq!((counts.acked_bytes, counts.sent_packets, counts.retransmitted_packets), (0, 0, 0));
+    assert_eq!((counts.progress.acked_bytes, counts.sent.sent_packets, counts.sent.retransmitted_packets), (0, 0, 0));
 }
 
 #[test]
@@ -199,7 +208,7 @@ fn connections_add_up() {
     assert_eq!(watch.sends(ms(110), &other(data(0, 500, 0), true)), (0, false));
     assert_eq!(rtt(&mut watch, 120, &ack(1000, &[])), Some(20));
     assert_eq!(rtt(&mut watch, 140, &other(ack(500, &[]), false)), Some(30));
-    assert_eq!(watch.counts().acked_bytes, 1500);
+    assert_eq!(watch.counts().progress.acked_bytes, 1500);
     // A reset ends one, and the other goes on.
     assert!(watch.sends(ms(150), &Segment { flags: Flags::RST, ..data(1000, 0, 0) }).1);
     assert!(!watch.is_over());
@@ -214,7 +223,7 @@ fn connections_add_up() {
         Segment { source_port: OURS, destination_port: PEER, seq: 5000, flags: Flags::SYN, ..Segment::default() };
     watch.sends(ms(201), &copy);
     assert_eq!(rtt(&mut watch, 220, &Segment { ack: 5701, ..ack(0, &[]) }), Some(20));
-    let counts = WatchCounts { sent_packets: 3, acked_bytes: 2200, ..WatchCounts::default() };
+    let counts = counted(3, 2200);
     assert_eq!(watch.counts(), counts);
 }
 
@@ -246,7 +255,7 @@ fn it_may_begin_in_the_middle_of_a_connection() {
     let mut watch = HeaderWatch::default();
     assert_eq!(watch.sends(ms(0), &data(100_000, 1000, 50_000)), (0, false));
     assert_eq!(rtt(&mut watch, 20, &ack(101_000, &[])), Some(20));
-    assert_eq!((watch.counts().acked_bytes, watch.counts().delivered_bytes), (1000, 0));
+    assert_eq!((watch.counts().progress.acked_bytes, watch.counts().progress.delivered_bytes), (1000, 0));
 }
 
 #[test]
@@ -264,7 +273,7 @@ fn beyond_what_is_timed_there_is_no_sample_and_no_wrong_one() {
     assert_eq!(rtt(&mut watch, 220, &ack(timed + 11, &[])), None);
     watch.sends(ms(230), &data(timed + 11, 1, 0));
     assert_eq!(rtt(&mut watch, 250, &ack(timed + 12, &[])), Some(20));
-    assert_eq!(watch.counts().retransmitted_packets, 1);
+    assert_eq!(watch.counts().sent.retransmitted_packets, 1);
 }
 
 #[test]
@@ -305,7 +314,7 @@ fn hundreds_of_connections_at_once_all_count() {
             assert_eq!(rtt(&mut watch, 100 * u64::from(round) + 30, &ack), Some(30));
         }
     }
-    let counts = WatchCounts { sent_packets: 3000, acked_bytes: 3_000_000, ..WatchCounts::default() };
+    let counts = counted(3000, 3_000_000);
     assert_eq!(watch.counts(), counts);
     assert!(!watch.is_incomplete());
 }
@@ -361,8 +370,9 @@ proptest! {
                 prop_assert!(sent.iter().any(|&at| now.since(at) == rtt));
             }
             let counts = watch.counts();
-            prop_assert!(counts.retransmitted_packets <= counts.sent_packets);
-            prop_assert!(counts.acked_bytes >= before.acked_bytes && counts.delivered_bytes >= before.delivered_bytes);
+            prop_assert!(counts.sent.retransmitted_packets <= counts.sent.sent_packets);
+            let (now, then) = (counts.progress, before.progress);
+            prop_assert!(now.acked_bytes >= then.acked_bytes && now.delivered_bytes >= then.delivered_bytes);
             prop_assert!(watch.connections.len() <= CONNECTIONS);
             for one in &watch.connections {
                 prop_assert!(one.timed.segments.len() <= TIMED);

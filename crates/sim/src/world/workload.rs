@@ -220,8 +220,8 @@ impl Work {
             end: row.outcome.completed,
             bytes: row.bytes,
             ideal: row.ideal,
-            retransmitted_packets: row.outcome.sent.retransmitted_packets,
-            timeouts: row.outcome.recoveries.timeouts,
+            sent: row.outcome.sent,
+            recoveries: row.outcome.recoveries,
         })
     }
 }

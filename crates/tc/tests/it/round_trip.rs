@@ -95,7 +95,7 @@ fn value(choices: &mut Choices, of: &Parameter, domain: Domain) -> Option<Value>
 fn plain(choices: &mut Choices, name: &str) -> Option<QueueSpec> {
     let mut queue = QueueSpec::by_name(name)?;
     match &mut queue {
-        QueueSpec::Sfq(sfq) if choices.is() => sfq.red = Some(SfqRed::default()),
+        QueueSpec::Sfq(sfq) if choices.is() => sfq.flow_red = Some(SfqRed::default()),
         QueueSpec::Red(red) if choices.is() => red.adaptive = Some(RedAdaptive::default()),
         _ => {}
     }

@@ -11,7 +11,7 @@
 //! `include/net/tcp_ecn.h`, `net/ipv4/tcp_input.c` (`tcp_accecn_process`, `tcp_validate_incoming`),
 //! `tcp_output.c` (`tcp_ecn_send`), `tcp_minisocks.c` (`tcp_check_req`, `tcp_ecn_openreq_child`)
 //! and `tcp_dctcp.h` of 6.18 to 7.0. Where these differ from the RFC, [`AccEcnRule`] chooses;
-//! `ecn/bytes.rs` is the AccECN option.
+//! `ecn/option.rs` and `ecn/bytes.rs` are the AccECN option.
 //!
 //! # Departures
 //! - Without the option how many packets an ACK reports as marked is known modulo 8, and the safest
@@ -33,6 +33,7 @@
 mod accurate;
 mod bytes;
 mod negotiation;
+mod option;
 mod state;
 
 pub(crate) use accurate::Delivered;

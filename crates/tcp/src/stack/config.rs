@@ -12,82 +12,84 @@ use crate::{
     TransferRules, WindowRule,
 };
 
+defaults! {
 /// The settings of a host. [`Config::default`] is what the RFCs recommend; [`crate::profile`] has
 /// the settings of real stacks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// The MSS announced and the most sent before options are subtracted, in bytes: 1460 for an MTU
     /// of 1500. Default 1460.
-    pub mss: u16,
+    pub mss: u16 = 1460;
     /// The MSS of a peer whose SYN announces none, in bytes (RFC 9293 section 3.7.1, MUST-15): 536
     /// over IPv4, 1220 over IPv6. Default 536.
-    pub default_peer_mss: u16,
+    pub default_peer_mss: u16 = 536;
     /// Initial congestion window. Default: RFC 6928.
-    pub initial_window: InitialWindow,
+    pub initial_window: InitialWindow = InitialWindow::Segments(10);
     /// Selective acknowledgments (RFC 2018). Default true.
-    pub sack: bool,
+    pub sack: bool = true;
     /// Report duplicates in the first SACK block (RFC 2883). Default true.
-    pub dsack: bool,
+    pub dsack: bool = true;
     /// Timestamps and PAWS (RFC 7323). Default true.
-    pub timestamps: bool,
+    pub timestamps: bool = true;
     /// Window scaling (RFC 7323). Default true; without it the window is at most 65,535 bytes.
-    pub window_scaling: bool,
+    pub window_scaling: bool = true;
     /// Explicit congestion notification: the best feedback that is asked for and accepted (RFC
     /// 3168, RFC 8257, RFC 9768). A handshake does not distinguish RFC 8257's from RFC 3168's: both
     /// ends have to be set to it. Default none.
-    pub ecn: EcnFeedback,
+    pub ecn: EcnFeedback = EcnFeedback::None;
     /// Bytes of the stream that the endpoint holds, unsent or unacknowledged. Default 4 MiB.
-    pub send_buffer: u64,
+    pub send_buffer: u64 = 4 << 20;
     /// Bytes that the receiver is ready to hold: the largest window announced. Default 4 MiB.
-    pub receive_buffer: u64,
+    pub receive_buffer: u64 = 4 << 20;
     /// When an in-order segment is acknowledged. Default: every second one, or after 40 ms.
-    pub delayed_ack: DelayedAck,
+    pub delayed_ack: DelayedAck = DelayedAck::default();
     /// Lower bound of the retransmission timeout. Default 1 s, on the whole of it (RFC 6298 rule
     /// 2.4).
-    pub min_rto: MinRto,
+    pub min_rto: MinRto = MinRto::OfTotal(Span::from_secs(1));
     /// Upper bound of the retransmission timeout, back-off included. Default 60 s (RFC 6298 rule
     /// 2.5).
-    pub max_rto: Span,
+    pub max_rto: Span = Span::from_secs(60);
     /// Timeout before the first RTT sample. Default 1 s (RFC 6298 rule 2.1).
-    pub initial_rto: Span,
+    pub initial_rto: Span = Span::from_secs(1);
     /// Added to every computed timeout after back-off, as FreeBSD's `rexmit_slop`. Default 0.
-    pub rto_slop: Span,
+    pub rto_slop: Span = Span::ZERO;
     /// Send new data on the first two duplicate ACKs (RFC 3042). Default true.
-    pub limited_transmit: bool,
+    pub limited_transmit: bool = true;
     /// The reduction of the window during fast recovery. Default: RFC 9937.
-    pub prr: Prr,
+    pub prr: Prr = Prr::Rfc9937;
     /// The detection of losses. Default: RFC 6675.
-    pub loss_detector: LossDetector,
+    pub loss_detector: LossDetector = LossDetector::Rfc6675;
     /// Take reductions back that turn out needless: by DSACK (RFC 3708) and by timestamps (RFC
     /// 3522, RFC 4015). Default false.
-    pub undo: bool,
+    pub undo: bool = false;
     /// F-RTO (RFC 5682): find out whether a timeout was spurious, and take it back. Default false.
-    pub frto: bool,
+    pub frto: bool = false;
     /// Tail loss probes (RFC 8985 section 7), with SACK. Default false.
-    pub tlp: bool,
+    pub tlp: bool = false;
     /// Hold back small segments while data is outstanding (RFC 9293 section 3.7.4). Default true.
-    pub nagle: bool,
+    pub nagle: bool = true;
     /// Fall back to the initial window after an idle time of one RTO (RFC 5681 section 4.1).
     /// Default true.
-    pub slow_start_after_idle: bool,
+    pub slow_start_after_idle: bool = true;
     /// The treatment of a congestion window that is not used. Default: it does not grow.
-    pub cwnd_validation: CwndValidation,
+    pub cwnd_validation: CwndValidation = CwndValidation::default();
     /// When segments leave at a rate, and at which. Default: when the controller has one.
-    pub pacing: Pacing,
+    pub pacing: Pacing = Pacing::default();
     /// Duration of TIME-WAIT: twice the maximum segment lifetime. Default 60 s.
-    pub time_wait: Span,
+    pub time_wait: Span = Span::from_secs(60);
     /// Number of timeouts that resend a segment before the connection is given up. Default 15.
-    pub max_retries: u32,
+    pub max_retries: u32 = 15;
     /// Opening, keeping and ending connections. Default: the RFCs.
-    pub states: StateRules,
+    pub states: StateRules = StateRules::default();
     /// Sending, offering and acknowledging data. Default: the RFCs.
-    pub transfer: TransferRules,
+    pub transfer: TransferRules = TransferRules::default();
     /// ICMP errors and the MTU of the path. Default: the RFCs.
-    pub path: PathRules,
+    pub path: PathRules = PathRules::default();
     /// Segments that are as expected, and full segments and acknowledgments that go out while
     /// nothing is lost, take a short way through the endpoint, which has the same effects as the
     /// ordinary one: only their cost differs. Default true.
-    pub header_prediction: bool,
+    pub header_prediction: bool = true;
+}
 }
 
 impl Config {
@@ -299,44 +301,6 @@ impl Config {
     }
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config {
-            mss: 1460,
-            default_peer_mss: 536,
-            initial_window: InitialWindow::Segments(10),
-            sack: true,
-            dsack: true,
-            timestamps: true,
-            window_scaling: true,
-            ecn: EcnFeedback::None,
-            send_buffer: 4 << 20,
-            receive_buffer: 4 << 20,
-            delayed_ack: DelayedAck::default(),
-            min_rto: MinRto::OfTotal(Span::from_secs(1)),
-            max_rto: Span::from_secs(60),
-            initial_rto: Span::from_secs(1),
-            rto_slop: Span::ZERO,
-            limited_transmit: true,
-            prr: Prr::Rfc9937,
-            loss_detector: LossDetector::Rfc6675,
-            undo: false,
-            frto: false,
-            tlp: false,
-            nagle: true,
-            slow_start_after_idle: true,
-            cwnd_validation: CwndValidation::default(),
-            pacing: Pacing::default(),
-            time_wait: Span::from_secs(60),
-            max_retries: 15,
-            states: StateRules::default(),
-            transfer: TransferRules::default(),
-            path: PathRules::default(),
-            header_prediction: true,
-        }
-    }
-}
-
 /// The initial congestion window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InitialWindow {
@@ -374,35 +338,25 @@ impl Setting for InitialWindow {
     }
 }
 
+defaults! {
 /// When in-order data is acknowledged (RFC 5681 section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAck {
     /// Acknowledge at the latest when this many full segments are unacknowledged; 1 acknowledges
     /// every segment. Default 2.
-    pub segments: u32,
+    pub segments: u32 = 2;
     /// Acknowledge at the latest this long after the first of them. Default 40 ms.
-    pub timeout: Span,
+    pub timeout: Span = Span::from_millis(40);
     /// Segments at the start of a connection and after one that repeats what has arrived, which are
     /// acknowledged at once, as in Linux's quick-ACK mode; 0 is no such mode, whatever `hurry`
     /// says. Default 0.
-    pub quick: u32,
+    pub quick: u32 = 0;
     /// Further events that begin that mode. Default nothing.
-    pub hurry: QuickAcks,
+    pub hurry: QuickAcks = QuickAcks::default();
     /// Linux acknowledges every segment while its receive window grows: by two segments for each
     /// one that arrives, from this many bytes up to the receive buffer. Default 0: no such growth.
-    pub growth_from: u64,
+    pub growth_from: u64 = 0;
 }
-
-impl Default for DelayedAck {
-    fn default() -> DelayedAck {
-        DelayedAck {
-            segments: 2,
-            timeout: Span::from_millis(40),
-            quick: 0,
-            hurry: QuickAcks::default(),
-            growth_from: 0,
-        }
-    }
 }
 
 impl Configurable for DelayedAck {
@@ -718,22 +672,18 @@ impl Configurable for BerkeleyRules {
     }
 }
 
+defaults! {
 /// Parameters of RR-TCP.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RrRules {
     /// Reordering lengths that are remembered. Default 1000.
-    pub history: u16,
+    pub history: u16 = 1000;
     /// The share of reordering that is to cause no false fast retransmit (FA ratio), at the start.
     /// Default 0.9, the paper's example of a fixed one.
-    pub initial_ratio: f64,
+    pub initial_ratio: f64 = 0.9;
     /// The increment by a false fast retransmit (S). Default 0.01.
-    pub step: f64,
+    pub step: f64 = 0.01;
 }
-
-impl Default for RrRules {
-    fn default() -> RrRules {
-        RrRules { history: 1000, initial_ratio: 0.9, step: 0.01 }
-    }
 }
 
 impl Configurable for RrRules {
@@ -747,38 +697,28 @@ impl Configurable for RrRules {
     }
 }
 
+defaults! {
 /// Parameters of Linux's adaptive duplicate threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdaptiveRules {
     /// The most that the threshold grows to, in segments: `tcp_max_reordering`. Default 300; 127
     /// before 3.18.
-    pub max_reordering: u32,
+    pub max_reordering: u32 = 300;
     /// FACK until reordering is seen, and the rules that went with it: lost retransmissions,
     /// forward retransmissions, and recovery where nothing can be sent. Default true; false for
     /// `tcp_recovery=0` of later kernels.
-    pub fack: bool,
+    pub fack: bool = true;
     /// Early retransmit (RFC 5827) after a quarter of a round trip, until reordering is seen:
     /// `tcp_early_retrans` 2 and 3. Default true.
-    pub early_retransmit: bool,
+    pub early_retransmit: bool = true;
     /// While the threshold is above 3, reports let the window grow as ACKs do
     /// (`tcp_may_raise_cwnd`), and a timeout takes the threshold back only if it came after many
     /// duplicates (`tcp_enter_loss`); an ACK with ECE lets the window grow above the threshold too,
     /// before it comes down. Default true; false before 3.12.
-    pub high_reordering: bool,
+    pub high_reordering: bool = true;
     /// The order in which an ACK is dealt with. Default: Linux 4.0's.
-    pub order: DetectorRules,
+    pub order: DetectorRules = DetectorRules::LINUX_4_0;
 }
-
-impl Default for AdaptiveRules {
-    fn default() -> AdaptiveRules {
-        AdaptiveRules {
-            max_reordering: 300,
-            fack: true,
-            early_retransmit: true,
-            high_reordering: true,
-            order: DetectorRules::LINUX_4_0,
-        }
-    }
 }
 
 impl Configurable for AdaptiveRules {

@@ -3,18 +3,20 @@
 use ackclock_units::named;
 use ackclock_units::parameter::{Choice, Configurable, Domain, Visitor};
 
+defaults! {
 /// A host's use of Accurate ECN (RFC 9768), once both ends have agreed on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccEcnRules {
     /// Where the RFC and Linux differ. Default: the RFC.
-    pub rule: AccEcnRule,
+    pub rule: AccEcnRule = AccEcnRule::Rfc9768;
     /// When byte counters are sent along. Default never: what an ACK reports is known by the packet
     /// counter alone.
-    pub option: AccEcnOption,
+    pub option: AccEcnOption = AccEcnOption::Off;
     /// Options that are sent in a round trip at least, on a connection that sends anything (RFC
     /// 9768 section 3.2.3.3); 0 for none but those that something has changed for. Default 3 (Linux
     /// `tcp_ecn_option_beacon`).
-    pub beacon: u32,
+    pub beacon: u32 = 3;
+}
 }
 
 impl AccEcnRules {
@@ -22,12 +24,6 @@ impl AccEcnRules {
     pub fn linux() -> AccEcnRules {
         // tcp_ecn_option = 2, tcp_ecn_option_beacon = 3
         AccEcnRules { rule: AccEcnRule::Linux, option: AccEcnOption::Full, beacon: 3 }
-    }
-}
-
-impl Default for AccEcnRules {
-    fn default() -> AccEcnRules {
-        AccEcnRules { rule: AccEcnRule::Rfc9768, option: AccEcnOption::Off, beacon: 3 }
     }
 }
 

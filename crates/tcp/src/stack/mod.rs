@@ -1,5 +1,26 @@
 //! The differences between stacks: the settings, and those of real stacks.
 
+/// Declares settings, each with its default.
+macro_rules! defaults {
+    (
+        $(#[$about:meta])*
+        pub struct $name:ident {
+            $($(#[$doc:meta])* $shown:vis $field:ident: $type:ty = $default:expr;)*
+        }
+    ) => {
+        $(#[$about])*
+        pub struct $name {
+            $($(#[$doc])* $shown $field: $type,)*
+        }
+
+        impl Default for $name {
+            fn default() -> $name {
+                $name { $($field: $default,)* }
+            }
+        }
+    };
+}
+
 pub(crate) mod config;
 pub(crate) mod controllers;
 pub(crate) mod ecn;

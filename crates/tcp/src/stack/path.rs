@@ -2,78 +2,56 @@
 
 use ackclock_units::Span;
 
+defaults! {
 /// A host's reaction to ICMP errors, and its search for the largest packet that a path takes. The
 /// default is what the RFCs say; [`crate::profile`] has the settings of real stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRules {
     /// The effect of an ICMP error. Default: RFC 1122 and RFC 5927.
-    pub icmp: IcmpRule,
+    pub icmp: IcmpRule = IcmpRule::Rfc;
     /// Errors that prove a connection impossible end it in SYN-SENT (FreeBSD
     /// `net.inet.tcp.icmp_may_rst`); by [`IcmpRule::FreeBsd`] alone. Default true.
-    pub may_reset: bool,
+    pub may_reset: bool = true;
     /// An ICMP error that says that there is no route takes back a doubling of the timeout (RFC
     /// 6069). Default false.
-    pub revert_backoff: bool,
+    pub revert_backoff: bool = false;
     /// Bytes of the IP header: 20, or 40 for IPv6. Default 20.
-    pub ip_header: u16,
+    pub ip_header: u16 = 20;
     /// The MTU of the route to the peer, bytes. Default none: that of [`crate::Config::mss`], which
     /// then bounds what is sent as well as what is asked for.
-    pub mtu: Option<u32>,
+    pub mtu: Option<u32> = None;
     /// The MTU is fixed, and no message changes it (`mtu lock` of Linux's routes). Default false.
-    pub locked: bool,
+    pub locked: bool = false;
     /// The MSS that a SYN announces shrinks with the estimate, as in FreeBSD and in Linux before
     /// 7.1, although it is about what may be received (RFC 6691). Default false.
-    pub advertise: bool,
+    pub advertise: bool = false;
     /// Path MTU discovery (RFC 1191, RFC 8201): messages that a packet was too big are believed.
     /// Default true.
-    pub discovery: bool,
+    pub discovery: bool = true;
     /// No message makes the estimate smaller than this, bytes; over IPv6 1280 if that is more.
     /// Default 68 (RFC 1191 section 3).
-    pub least_mtu: u32,
+    pub least_mtu: u32 = 68;
     /// Segments are no smaller than this for the path's sake, options included, bytes (Linux
     /// `tcp_min_snd_mss`). Default 48.
-    pub least_segment: u32,
+    pub least_segment: u32 = 48;
     /// After this time an estimate is forgotten, and the MTU of the route tried again. Default 10
     /// minutes (RFC 1191 section 6.3).
-    pub timeout: Option<Span>,
+    pub timeout: Option<Span> = Some(Span::from_secs(600));
     /// Path MTU discovery without messages (RFC 4821), as Linux has it. Default off.
-    pub probing: MtuProbing,
+    pub probing: MtuProbing = MtuProbing::Off;
     /// First size of the search, bytes of payload and options (Linux `tcp_base_mss`). Default 1024.
-    pub base_segment: u32,
+    pub base_segment: u32 = 1024;
     /// Lower bound of the search, in the same bytes (Linux `tcp_mtu_probe_floor`). Default 48.
-    pub probe_floor: u32,
+    pub probe_floor: u32 = 48;
     /// The search ends when the size is known to this many bytes (Linux `tcp_probe_threshold`).
     /// Default 8.
-    pub probe_threshold: u32,
+    pub probe_threshold: u32 = 8;
     /// Time after which the search begins anew (Linux `tcp_probe_interval`). Default 10 minutes.
-    pub probe_interval: Span,
+    pub probe_interval: Span = Span::from_secs(600);
     /// Retransmissions by timeout after which a black hole is suspected (Linux `tcp_retries1`).
     /// Default 3.
-    pub black_hole_retries: u32,
+    pub black_hole_retries: u32 = 3;
 }
-
-impl Default for PathRules {
-    fn default() -> PathRules {
-        PathRules {
-            icmp: IcmpRule::Rfc,
-            may_reset: true,
-            revert_backoff: false,
-            ip_header: 20,
-            mtu: None,
-            locked: false,
-            advertise: false,
-            discovery: true,
-            least_mtu: 68,
-            least_segment: 48,
-            timeout: Some(Span::from_secs(600)),
-            probing: MtuProbing::Off,
-            base_segment: 1024,
-            probe_floor: 48,
-            probe_threshold: 8,
-            probe_interval: Span::from_secs(600),
-            black_hole_retries: 3,
-        }
-    }
 }
 
 impl PathRules {

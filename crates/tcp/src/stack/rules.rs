@@ -3,6 +3,7 @@
 
 use ackclock_units::Span;
 
+defaults! {
 /// A host's rules to open, keep and end connections. The default is what the RFCs say;
 /// [`crate::profile`] has the settings of real stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,190 +11,140 @@ pub struct StateRules {
     /// Retransmissions of a SYN before the connection is given up. Default 7: at an initial timeout
     /// of one second the last wait ends after 183 s, the first number with at least 3 minutes (RFC
     /// 1122 section 4.2.3.5).
-    pub syn_retries: u32,
+    pub syn_retries: u32 = 7;
     /// Number of first timeouts of a SYN that do not double the timeout, and come on top of
     /// [`StateRules::syn_retries`] (Linux `tcp_syn_linear_timeouts`). Default 0 (RFC 6298 rule
     /// 5.5).
-    pub linear_syn_timeouts: u32,
+    pub linear_syn_timeouts: u32 = 0;
     /// Retransmissions of an answer to a SYN before the half-open connection is forgotten. Default
     /// 7, as above.
-    pub synack_retries: u32,
+    pub synack_retries: u32 = 7;
     /// Retransmissions of a SYN that asks for ECN before one is sent that does not. Default 0 (RFC
     /// 3168 section 6.1.1.1). `u32::MAX` is never (Linux `tcp_ecn_fallback` 0), and then what a
     /// handshake of Accurate ECN tells of the codepoints of its own packets is not looked at
     /// either.
-    pub ecn_syn_retries: u32,
+    pub ecn_syn_retries: u32 = 0;
     /// A SYN that was sent this often without an answer is sent without options, for middleboxes
     /// that drop them. Default none.
-    pub drop_options_after: Option<u32>,
+    pub drop_options_after: Option<u32> = None;
     /// A handshake that takes longer than this from the first SYN on is given up. Default none.
-    pub handshake_timeout: Option<Span>,
+    pub handshake_timeout: Option<Span> = None;
     /// When a connection is given up whose data is not acknowledged. Default: by the number of
     /// retransmissions.
-    pub give_up: GiveUp,
+    pub give_up: GiveUp = GiveUp::Retries;
     /// The number that counts in place of [`crate::Config::max_retries`] once the application has
     /// closed. Default none.
-    pub orphan_retries: Option<u32>,
+    pub orphan_retries: Option<u32> = None;
     /// Time between probes of a closed window. Default: as long as for an ACK, doubled each time.
-    pub persist: Option<PersistRules>,
+    pub persist: Option<PersistRules> = None;
     /// The contents of a probe of a closed window. Default one byte of data (RFC 9293 section
     /// 3.8.6.1).
-    pub window_probe: WindowProbe,
+    pub window_probe: WindowProbe = WindowProbe::Data;
     /// Keep-alive probes. Default none (RFC 9293 section 3.8.4: off unless asked for).
-    pub keepalive: Option<KeepAlive>,
+    pub keepalive: Option<KeepAlive> = None;
     /// Sent data or probes that stay unanswered this long end the connection (RFC 9293 section
     /// 3.9.1 `open`, RFC 5482). Default none: the retransmission limit alone.
-    pub user_timeout: Option<Span>,
+    pub user_timeout: Option<Span> = None;
     /// Duration of FIN-WAIT-2 after the application has closed the connection. Default none: for
     /// ever.
-    pub fin_wait_2_timeout: Option<Span>,
+    pub fin_wait_2_timeout: Option<Span> = None;
     /// A connection that is closed with data unread is reset (RFC 9293 section 3.6.1, RFC 2525
     /// section 2.17). Default true.
-    pub reset_unread: bool,
+    pub reset_unread: bool = true;
     /// Any reset within the window closes, instead of the exact next number alone (before RFC 5961
     /// section 3). Default false.
-    pub insecure_rst: bool,
+    pub insecure_rst: bool = false;
     /// A SYN within the window of an open connection resets it, instead of being challenged (before
     /// RFC 5961 section 4). Default false.
-    pub insecure_syn: bool,
+    pub insecure_syn: bool = false;
     /// Segments with both SYN and FIN. Default: the FIN of a SYN that opens is ignored.
-    pub syn_fin: SynFin,
+    pub syn_fin: SynFin = SynFin::Accept;
     /// A listening socket drops a SYN with ACK, as FreeBSD's, instead of answering it with a reset
     /// (RFC 9293 section 3.10.7.2, second check). Default false.
-    pub listen_drops_syn_ack: bool,
+    pub listen_drops_syn_ack: bool = false;
     /// Data with a SYN that answers or crosses ours is kept (RFC 9293 section 3.10.7.3). Default
     /// true.
-    pub syn_data: bool,
+    pub syn_data: bool = true;
     /// TCP Fast Open (RFC 7413) as with a cookie that was got before: the first data goes with the
     /// SYN, and a passive end takes it in.
     /// [`Endpoint::connect_fast_open`](crate::Endpoint::connect_fast_open) and
     /// [`crate::FastOpenServer`] have all of it. Default false.
-    pub fast_open: bool,
+    pub fast_open: bool = false;
     /// Segments without timestamps are taken in on a connection that agreed on them, as in Linux,
     /// instead of dropped (RFC 7323 section 3.2). Default false.
-    pub accept_unstamped: bool,
+    pub accept_unstamped: bool = false;
     /// A TSval may be so many ticks older than TS.Recent and still be taken in on an open
     /// connection (Linux `TCP_PAWS_WINDOW`). Default 0 (RFC 7323 section 5.3).
-    pub paws_slack: u32,
+    pub paws_slack: u32 = 0;
     /// After an acknowledgment in SYN-SENT that is not of our SYN, the SYN is sent again this soon
     /// if it was sent once (after two ticks if [`crate::TransferRules::ticks`] says how long
     /// they are), so that a peer who was still in an old connection and is reset now gets it (Linux
     /// `tcp_rcv_synsent_state_process`). Default none: when its timeout is over.
-    pub syn_after_bad_ack: Option<Span>,
+    pub syn_after_bad_ack: Option<Span> = None;
     /// A SYN that is sent again is one of the retransmissions that are counted (Linux
     /// `tcpi_total_retrans`). Default false.
-    pub counts_syns: bool,
+    pub counts_syns: bool = false;
     /// A SYN/ACK that echoes a timestamp which was not sent since the first SYN is answered with a
     /// reset, as in Linux. Default false.
-    pub check_syn_echo: bool,
+    pub check_syn_echo: bool = false;
     /// A reset in SYN-RECEIVED of a connection that we opened is a reset to the application, as in
     /// Linux. Default false: the connection was refused (RFC 9293 section 3.10.7.4, second check).
-    pub reset_in_syn_received: bool,
+    pub reset_in_syn_received: bool = false;
     /// An ACK for what was never sent is answered on an open connection (RFC 9293 section 3.10.7.4,
     /// fifth check). Default true.
-    pub answer_unsent_ack: bool,
+    pub answer_unsent_ack: bool = true;
     /// A FIN without data is taken in although the window is closed, as in later releases of Linux
     /// (`tcp_data_queue`): some stacks send it over and over. Default false.
-    pub zero_window_fin: bool,
+    pub zero_window_fin: bool = false;
     /// A segment that begins within the window and ends beyond it is taken in only if the
     /// application has read all, as in Linux from 6.17 on (`tcp_sequence`). Default false; it
     /// concerns [`crate::WindowRule::Linux`] alone.
-    pub refuses_overlong: bool,
+    pub refuses_overlong: bool = false;
     /// ACKs carry our FIN again as long as it is not acknowledged, challenges excepted, as BSD's.
     /// Default false.
-    pub fin_on_acks: bool,
+    pub fin_on_acks: bool = false;
     /// The segments that TIME-WAIT answers. Default: all that are not in their place.
-    pub time_wait_answers: TimeWaitAnswers,
+    pub time_wait_answers: TimeWaitAnswers = TimeWaitAnswers::Rfc5961;
     /// Resets are ignored in TIME-WAIT (RFC 1337 section 4, fix F1). Default false.
-    pub protect_time_wait: bool,
+    pub protect_time_wait: bool = false;
     /// A new SYN may take the place of a connection in TIME-WAIT (RFC 9293 section 3.6.1, RFC
     /// 6191). Default true.
-    pub reopen_time_wait: bool,
+    pub reopen_time_wait: bool = true;
     /// A reset in CLOSE-WAIT is a broken pipe to the application, as in Linux. Default false: a
     /// reset.
-    pub broken_pipe_in_close_wait: bool,
+    pub broken_pipe_in_close_wait: bool = false;
     /// A reset in CLOSING or LAST-ACK is an error to the application even if all its data was
     /// acknowledged, as in Linux and FreeBSD. Default false (RFC 9293 section 3.10.7.4, second
     /// check).
-    pub report_late_reset: bool,
+    pub report_late_reset: bool = false;
     /// A reset with the number of the FIN that it follows closes as well, as in Linux
     /// (`tcp_reset_check`). Default false.
-    pub reset_before_fin: bool,
+    pub reset_before_fin: bool = false;
     /// Data that arrives after shutdown(2) of both directions resets the connection, as in Linux,
     /// and not only after close(2) (RFC 9293 section 3.6.1). Default false.
-    pub reset_after_shutdown: bool,
+    pub reset_after_shutdown: bool = false;
     /// Unread data is discarded when the reading side is shut, as is later data, as in FreeBSD,
     /// instead of kept. Default false.
-    pub discard_unread: bool,
+    pub discard_unread: bool = false;
     /// A connection that is given up sends a reset, as BSD's `tcp_drop`. Default false (RFC 9293
     /// section 3.10.8).
-    pub reset_on_timeout: bool,
+    pub reset_on_timeout: bool = false;
     /// Least time between two answers to out-of-window segments (Linux `tcp_invalid_ratelimit`).
     /// Default none: RFC 9293 answers each of them.
-    pub invalid_interval: Span,
+    pub invalid_interval: Span = Span::ZERO;
     /// Challenge ACKs (RFC 5961 section 7): at most this many in each interval. Default none: no
     /// limit.
-    pub challenge_limit: Option<ChallengeLimit>,
+    pub challenge_limit: Option<ChallengeLimit> = None;
     /// The treatment of a connection that is complete when the accept queue is full. Default: its
     /// last ACK is dropped.
-    pub accept_overflow: AcceptOverflow,
+    pub accept_overflow: AcceptOverflow = AcceptOverflow::Drop;
     /// Half-open connections that a listening socket keeps at most. Default 256.
-    pub syn_queue: usize,
+    pub syn_queue: usize = 256;
     /// TCP_DEFER_ACCEPT of Linux: a listening socket waits for data, for so many expiries of the
     /// timer of its SYN/ACK ([`crate::retries_within`]). Default 0: a connection is complete with
     /// the handshake.
-    pub defer_accept: u32,
+    pub defer_accept: u32 = 0;
 }
-
-impl Default for StateRules {
-    fn default() -> StateRules {
-        StateRules {
-            syn_retries: 7,
-            linear_syn_timeouts: 0,
-            synack_retries: 7,
-            ecn_syn_retries: 0,
-            drop_options_after: None,
-            handshake_timeout: None,
-            give_up: GiveUp::Retries,
-            orphan_retries: None,
-            persist: None,
-            window_probe: WindowProbe::Data,
-            keepalive: None,
-            user_timeout: None,
-            fin_wait_2_timeout: None,
-            reset_unread: true,
-            insecure_rst: false,
-            insecure_syn: false,
-            syn_fin: SynFin::Accept,
-            listen_drops_syn_ack: false,
-            syn_data: true,
-            fast_open: false,
-            accept_unstamped: false,
-            paws_slack: 0,
-            syn_after_bad_ack: None,
-            counts_syns: false,
-            check_syn_echo: false,
-            reset_in_syn_received: false,
-            answer_unsent_ack: true,
-            zero_window_fin: false,
-            refuses_overlong: false,
-            fin_on_acks: false,
-            time_wait_answers: TimeWaitAnswers::Rfc5961,
-            protect_time_wait: false,
-            reopen_time_wait: true,
-            broken_pipe_in_close_wait: false,
-            report_late_reset: false,
-            reset_before_fin: false,
-            reset_after_shutdown: false,
-            discard_unread: false,
-            reset_on_timeout: false,
-            invalid_interval: Span::ZERO,
-            challenge_limit: None,
-            accept_overflow: AcceptOverflow::Drop,
-            syn_queue: 256,
-            defer_accept: 0,
-        }
-    }
 }
 
 /// When unacknowledged data ends a connection (R2 of RFC 9293 section 3.8.3).

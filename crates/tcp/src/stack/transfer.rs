@@ -7,94 +7,96 @@ use ackclock_units::Span;
 
 use crate::{AccEcnRules, BufferTuning, LossRules, OffloadRule, Ticks, TimerRules};
 
+defaults! {
 /// A host's rules to lay out options, estimate its timeout, offer its window, acknowledge, report
 /// duplicates and cut its stream into segments. The default is what the RFCs say;
 /// [`crate::profile`] has the settings of real stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferRules {
     /// The order of options and their padding. Default Linux's.
-    pub options: OptionLayout,
+    pub options: OptionLayout = OptionLayout::Linux;
     /// The computation of the timeout from RTT samples. Default RFC 6298.
-    pub rtt: RttRule,
+    pub rtt: RttRule = RttRule::Rfc6298;
     /// The window that is offered. Default: RFC 9293.
-    pub window: WindowRule,
+    pub window: WindowRule = WindowRule::Rfc;
     /// The peer's window that is believed. Default: RFC 9293.
-    pub peer_window: PeerWindow,
+    pub peer_window: PeerWindow = PeerWindow::Newest;
     /// When data is acknowledged. Default: as [`crate::DelayedAck`] says.
-    pub acks: AckRule,
+    pub acks: AckRule = AckRule::Delayed;
     /// The SACK option's reports of duplicates. Default: RFC 2883.
-    pub reports: ReportRule,
+    pub reports: ReportRule = ReportRule::Rfc2883;
     /// Where a segment that fills a gap repeats several that are held, the parts that it repeats
     /// end where those end, as in later releases of Linux (`tcp_ofo_queue`); and a SYN that comes
     /// again with the ACK of ours is reported. Default false; it concerns [`ReportRule::Linux`]
     /// alone.
-    pub exact_duplicates: bool,
+    pub exact_duplicates: bool = false;
     /// Segments are counted, not bytes, as in Linux: one is reported when SACK blocks cover all of it
     /// (`tcp_match_skb_to_sack`), instead of in parts; a short one that arrives counts whole for the
     /// growth of the window (`tcp_cong_control`), whose use is looked at when a segment can leave
     /// (`tcp_write_xmit`). Default false.
-    pub counts_segments: bool,
+    pub counts_segments: bool = false;
     /// ACKs of data beyond a gap are put together into fewer (Linux `tcp_comp_sack_nr` and its
     /// companions). Default none: each such segment is acknowledged (RFC 5681 section 4.2).
-    pub sack_compression: Option<SackCompression>,
+    pub sack_compression: Option<SackCompression> = None;
     /// All segments but SYNs are ECN-capable on a connection with Accurate ECN, ACKs and
     /// retransmissions too, as in Linux from 7.0 on. Default false: data that is sent for the
     /// first time (RFC 3168 section 6.1.4), unless the controller asks for more.
-    pub capable_control: bool,
+    pub capable_control: bool = false;
     /// The division of the stream into segments, and the holding back of small ones. Default: RFC
     /// 9293.
-    pub sending: SendRule,
+    pub sending: SendRule = SendRule::Rfc;
     /// A small segment waits for an ACK only while another small one is in flight: Minshall's
     /// variant of Nagle's algorithm (draft-minshall-nagle-01), as Linux has it. Default false;
     /// [`SendRule::Linux`] includes it.
-    pub minshall: bool,
+    pub minshall: bool = false;
     /// PSH is set where a write ends, whatever follows it, and where half of the peer's largest
     /// window has gone without it, for an application that writes [`TransferRules::write_size`]
     /// bytes at a time: Linux until 2.4.3 (`PSH_NEEDED` and `pushed_seq` of `tcp_sendmsg`). Default
     /// false.
-    pub push_writes: bool,
+    pub push_writes: bool = false;
     /// Bytes that the application writes at a time, which blocks until they are taken; 0 if that is
     /// not known. [`TransferRules::push_writes`] alone asks for it.
-    pub write_size: u32,
+    pub write_size: u32 = 0;
     /// The filling of the send buffer. Default: by the bytes of the stream.
-    pub send_space: SpaceRule,
+    pub send_space: SpaceRule = SpaceRule::Bytes;
     /// The receive buffer is tuned while the connection runs, by [`WindowRule::Linux`]. Default
     /// none: it stays as it is.
-    pub receive_tuning: Option<BufferTuning>,
+    pub receive_tuning: Option<BufferTuning> = None;
     /// The tuning of the send buffer, by [`SpaceRule::Tuned`]. Default none.
-    pub send_tuning: Option<BufferTuning>,
+    pub send_tuning: Option<BufferTuning> = None;
     /// Tell the MSS in a SYN. Default true; TCP_NOOPT takes it off along with the other options.
-    pub mss_option: bool,
+    pub mss_option: bool = true;
     /// Take segments without timestamps on a connection that agreed on them, as Linux does. Default
     /// false (RFC 7323 section 3.2).
-    pub lenient_timestamps: bool,
+    pub lenient_timestamps: bool = false;
     /// A segment that is refused for its timestamp, but repeats something, is reported as a
     /// duplicate, as Linux does (`tcp_send_dupack`). Default false.
-    pub report_refused: bool,
+    pub report_refused: bool = false;
     /// The ACK that ends the handshake goes out by itself, since the application writes only when
     /// `connect` has returned. Default false: data rides on it.
-    pub bare_handshake_ack: bool,
+    pub bare_handshake_ack: bool = false;
     /// The best feedback of ECN that is agreed to when the peer asks, without asking (`ecn` = 2 of
     /// both systems, `tcp_ecn` = 4 and 5 of Linux). Default none: as [`crate::Config::ecn`] says.
-    pub accept_ecn: EcnFeedback,
+    pub accept_ecn: EcnFeedback = EcnFeedback::None;
     /// The use of Accurate ECN. Default: as RFC 9768 says, without its option.
-    pub acc_ecn: AccEcnRules,
+    pub acc_ecn: AccEcnRules = AccEcnRules::default();
     /// Segments of a burst at least, if the windows allow so many (Linux
     /// `net.ipv4.tcp_min_tso_segs`): where PSH is set by [`SendRule::Linux`]. Default 2.
-    pub least_burst: u32,
+    pub least_burst: u32 = 2;
     /// A socket buffer holds one segment, where [`SendRule::Linux`] fills it by half of the peer's
     /// window: a device of which `gso_max_segs` is 1. Default false.
-    pub single_segments: bool,
+    pub single_segments: bool = false;
     /// The use of units of several segments, and their size. Default off.
-    pub offload: OffloadRule,
+    pub offload: OffloadRule = OffloadRule::default();
     /// When the retransmission timer and delayed ACKs expire.
-    pub ticks: Ticks,
+    pub ticks: Ticks = Ticks::default();
     /// When ACKs restart the retransmission timer, and end its back-off. Default: RFC 6298.
-    pub timer: TimerRules,
+    pub timer: TimerRules = TimerRules::default();
     /// The course of episodes in Linux's engine. Default: as since 4.0.
-    pub loss: LossRules,
+    pub loss: LossRules = LossRules::default();
     /// When the first timeout in a row is taken back by the engines of the RFCs. Default never.
-    pub needless_timeout: NeedlessTimeout,
+    pub needless_timeout: NeedlessTimeout = NeedlessTimeout::Never;
+}
 }
 
 /// The sign by which FreeBSD sees that the first timeout in a row was needless (`t_badrxtwin`): the
@@ -112,78 +114,25 @@ pub enum NeedlessTimeout {
     Echo,
 }
 
-impl Default for TransferRules {
-    fn default() -> TransferRules {
-        TransferRules {
-            options: OptionLayout::Linux,
-            rtt: RttRule::Rfc6298,
-            window: WindowRule::Rfc,
-            peer_window: PeerWindow::Newest,
-            acks: AckRule::Delayed,
-            reports: ReportRule::Rfc2883,
-            exact_duplicates: false,
-            counts_segments: false,
-            sack_compression: None,
-            capable_control: false,
-            sending: SendRule::Rfc,
-            minshall: false,
-            push_writes: false,
-            write_size: 0,
-            send_space: SpaceRule::Bytes,
-            receive_tuning: None,
-            send_tuning: None,
-            mss_option: true,
-            lenient_timestamps: false,
-            report_refused: false,
-            bare_handshake_ack: false,
-            accept_ecn: EcnFeedback::None,
-            acc_ecn: AccEcnRules::default(),
-            least_burst: 2,
-            single_segments: false,
-            offload: OffloadRule::default(),
-            ticks: Ticks::default(),
-            timer: TimerRules::default(),
-            loss: LossRules::default(),
-            needless_timeout: NeedlessTimeout::Never,
-        }
-    }
-}
-
 impl TransferRules {
     /// A socket of Linux 6.1 whose receive buffer may be made as large as `most`, bytes (the last
     /// number of `net.ipv4.tcp_rmem`): it sets the window scale.
     pub fn linux(most: u64) -> TransferRules {
         TransferRules {
-            options: OptionLayout::Linux,
             rtt: RttRule::Linux,
             window: WindowRule::Linux { most },
             peer_window: PeerWindow::Larger,
             acks: AckRule::Linux,
             reports: ReportRule::Linux,
-            exact_duplicates: false,
             counts_segments: true,
             sack_compression: Some(SackCompression::default()),
-            capable_control: false,
             sending: SendRule::Linux,
-            minshall: false,
-            push_writes: false,
-            write_size: 0,
             send_space: SpaceRule::Linux,
-            receive_tuning: None,
-            send_tuning: None,
-            mss_option: true,
             lenient_timestamps: true,
             report_refused: true,
-            bare_handshake_ack: false,
             accept_ecn: EcnFeedback::Classic,
-            acc_ecn: AccEcnRules::default(),
-            least_burst: 2,
-            single_segments: false,
-            offload: OffloadRule::default(),
             ticks: Ticks::WHEEL,
-            timer: TimerRules::default(),
-            loss: LossRules::default(),
-            needless_timeout: NeedlessTimeout::Never,
+            ..TransferRules::default()
         }
     }
 
@@ -198,35 +147,13 @@ impl TransferRules {
     pub fn freebsd(most: u64) -> TransferRules {
         TransferRules {
             options: OptionLayout::FreeBsd,
-            rtt: RttRule::Rfc6298,
             window: WindowRule::FreeBsd { most },
-            peer_window: PeerWindow::Newest,
             acks: AckRule::FreeBsd,
             reports: ReportRule::FreeBsd,
-            exact_duplicates: false,
-            counts_segments: false,
-            sack_compression: None,
-            capable_control: false,
             sending: SendRule::FreeBsd,
-            minshall: false,
-            push_writes: false,
-            write_size: 0,
-            send_space: SpaceRule::Bytes,
-            receive_tuning: None,
-            send_tuning: None,
-            mss_option: true,
-            lenient_timestamps: false,
-            report_refused: false,
-            bare_handshake_ack: false,
             accept_ecn: EcnFeedback::Classic,
-            acc_ecn: AccEcnRules::default(),
-            least_burst: 2,
-            single_segments: false,
-            offload: OffloadRule::default(),
-            ticks: Ticks::default(),
-            timer: TimerRules::default(),
-            loss: LossRules::default(),
             needless_timeout: NeedlessTimeout::Echo,
+            ..TransferRules::default()
         }
     }
 
@@ -237,24 +164,20 @@ impl TransferRules {
     }
 }
 
+defaults! {
 /// The compression of ACKs of data beyond a gap. After three with the same acknowledgment, which a
 /// sender may need to find a loss, the next one waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SackCompression {
     /// Longest delay of a compressed ACK, besides a twentieth of the round trip. Default 1 ms
     /// (`tcp_comp_sack_delay_ns`).
-    pub delay: Span,
+    pub delay: Span = Span::from_millis(1);
     /// Added to that, since the timer may be late by so much. Default 100 us
     /// (`tcp_comp_sack_slack_ns`).
-    pub slack: Span,
+    pub slack: Span = Span::from_micros(100);
     /// Segments that wait for one ACK at most. Default 44 (`tcp_comp_sack_nr`).
-    pub segments: u32,
+    pub segments: u32 = 44;
 }
-
-impl Default for SackCompression {
-    fn default() -> SackCompression {
-        SackCompression { delay: Span::from_millis(1), slack: Span::from_micros(100), segments: 44 }
-    }
 }
 
 /// The computation of the timeout from RTT samples.

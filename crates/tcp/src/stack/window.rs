@@ -27,22 +27,18 @@ named! {
     CwndValidation: Off = "off", Peer = "peer", Growth = "growth", Rfc2861 = "rfc2861", Rfc7661 = "rfc7661"
 }
 
+defaults! {
 /// When a host paces, and by which rate of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pacing {
     /// Default: when the controller asks for it.
-    pub when: PacingWhen,
+    pub when: PacingWhen = PacingWhen::Auto;
     /// The rate in the first half of slow start, in percent of a window each round trip:
     /// `net.ipv4.tcp_pacing_ss_ratio`. Default 200.
-    pub ss_ratio: u32,
+    pub ss_ratio: u32 = 200;
     /// The rate otherwise: `net.ipv4.tcp_pacing_ca_ratio`. Default 120.
-    pub ca_ratio: u32,
+    pub ca_ratio: u32 = 120;
 }
-
-impl Default for Pacing {
-    fn default() -> Pacing {
-        Pacing { when: PacingWhen::Auto, ss_ratio: 200, ca_ratio: 120 }
-    }
 }
 
 impl Choice for Pacing {

@@ -4,18 +4,9 @@
 
 use ackclock_units::{Span, Time};
 
+use super::sent::Again;
 use super::{Scoreboard, Sent};
 use crate::Stamp;
-
-/// A retransmission of the segments of `seq..end`; what became of them since is not known here.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Again {
-    pub(super) seq: u64,
-    pub(super) end: u64,
-    pub(super) stamp: Stamp,
-    /// SND.NXT then.
-    pub(super) nxt: u64,
-}
 
 impl Scoreboard {
     /// Everything below `ack` is acknowledged.

@@ -1,6 +1,6 @@
 //! The declarations of losses, for a driver that compares them with the truth.
 
-use super::{Scoreboard, Stamp};
+use super::Stamp;
 
 /// A segment, or its retransmission, was declared lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +18,8 @@ pub struct LossDeclaration {
 /// The declarations that nobody has fetched yet; none unless they are observed.
 #[derive(Debug, Default)]
 pub(super) struct Declarations {
-    observed: bool,
-    waiting: Vec<LossDeclaration>,
+    pub(super) observed: bool,
+    pub(super) waiting: Vec<LossDeclaration>,
     /// Losses declared now are declared by the retransmission timer.
     by_timeout: bool,
 }
@@ -41,24 +41,5 @@ impl Declarations {
     /// The retransmission timer declares losses from now on, or no longer.
     pub(super) fn set_by_timeout(&mut self, by_timeout: bool) {
         self.by_timeout = by_timeout;
-    }
-}
-
-impl Scoreboard {
-    /// Records from now on what is declared lost.
-    pub fn observe_losses(&mut self) {
-        self.declarations.observed = true;
-    }
-
-    /// Returns `true` if anything was declared lost since the last call.
-    #[inline]
-    pub fn has_loss_declarations(&self) -> bool {
-        !self.declarations.waiting.is_empty()
-    }
-
-    /// The segments declared lost since the last call; none unless declarations are observed.
-    #[inline]
-    pub fn loss_declarations(&mut self) -> impl Iterator<Item = LossDeclaration> {
-        self.declarations.waiting.drain(..)
     }
 }

@@ -19,6 +19,7 @@ mod progress;
 mod rates;
 mod resending;
 mod sacks;
+mod sampling;
 mod sent;
 mod units;
 
@@ -26,10 +27,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use ackclock_units::{prefetch, prefetch_part};
-use again::Again;
 use declarations::Declarations;
 use entries::Entries;
 use rates::Rates;
+use sent::Again;
 
 pub use declarations::LossDeclaration;
 pub(in crate::loss) use progress::raise_key;
@@ -328,6 +329,23 @@ impl Scoreboard {
                 progress.last_acked_at = Some(taken.sent_at);
             }
         }
+    }
+
+    /// Records from now on what is declared lost.
+    pub fn observe_losses(&mut self) {
+        self.declarations.observed = true;
+    }
+
+    /// Returns `true` if anything was declared lost since the last call.
+    #[inline]
+    pub fn has_loss_declarations(&self) -> bool {
+        !self.declarations.waiting.is_empty()
+    }
+
+    /// The segments declared lost since the last call; none unless declarations are observed.
+    #[inline]
+    pub fn loss_declarations(&mut self) -> impl Iterator<Item = LossDeclaration> {
+        self.declarations.waiting.drain(..)
     }
 
     /// Distance in segments of the highest SACKed segment from `position`.

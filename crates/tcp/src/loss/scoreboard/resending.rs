@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::again::Again;
+use super::sent::Again;
 use super::{Scoreboard, Sent, Stamp};
 
 impl Scoreboard {

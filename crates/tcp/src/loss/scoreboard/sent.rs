@@ -139,3 +139,13 @@ impl Sent {
         self.len - u32::from(self.fin())
     }
 }
+
+/// A retransmission of the segments of `seq..end`; what became of them since is not known here.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Again {
+    pub(super) seq: u64,
+    pub(super) end: u64,
+    pub(super) stamp: Stamp,
+    /// SND.NXT then.
+    pub(super) nxt: u64,
+}
