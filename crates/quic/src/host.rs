@@ -8,31 +8,32 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use ackclock_stack::{Datagram, RecoveryEvent, Transport};
 use ackclock_units::outside::Failure;
 use ackclock_units::{Ecn, Random, Time};
 use bytes::{Bytes, BytesMut};
 
+use super::PlaintextCrypto;
 use super::proto::congestion::ControllerFactory;
 use super::proto::{
     ClientConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent, Dir, EcnCodepoint,
     Endpoint, EndpointConfig, Event, MtuDiscoveryConfig, SendDatagramError, ServerConfig, StreamEvent, StreamId,
     TimeSource, Transmit, TransportConfig, ValidationTokenConfig, VarInt,
 };
-use super::{Observer, PlaintextCrypto};
-use super::{endpoint, generate_cids, handle, path_figures, poll_transmit, write};
+use super::{endpoint, generate_cids, handle, observed, path_figures, poll_transmit, write};
 use crate::messages::{MessageInbox, Messages};
-use crate::transfer::{BulkTransfer, CID, EndpointSettings};
+use crate::recovery::Observer;
+use crate::transfer::{BulkTransfer, CID, EndpointSettings, instant};
+use crate::wire::marks;
 
 /// Bytes that the sending application hands over at a time.
 const WRITE: usize = 64 << 10;
+
 /// A QUIC endpoint.
 pub(crate) struct QuicHost {
     endpoint: Endpoint,
-    /// The implementation takes instants: time 0 of the run.
-    epoch: Instant,
     // To ask noq for figures takes a connection that can change.
     connections: BTreeMap<usize, RefCell<Connection>>,
     transport: Arc<TransportConfig>,
@@ -121,7 +122,6 @@ impl QuicHost {
         });
         QuicHost {
             endpoint: endpoint(config, server),
-            epoch: epoch(),
             connections: BTreeMap::new(),
             transport,
             settings,
@@ -148,12 +148,8 @@ impl QuicHost {
         }
     }
 
-    fn instant(&self, now: Time) -> Instant {
-        self.epoch + Duration::from_nanos(now.as_nanos())
-    }
-
     fn connect(&mut self, now: Time) {
-        let at = self.instant(now);
+        let at = instant(now);
         let Some(client) = &mut self.client else { return };
         let mut config = ClientConfig::new(Arc::new(PlaintextCrypto));
         let id = client.cids.bits();
@@ -173,7 +169,7 @@ impl QuicHost {
 
     /// Passes events on between connections, endpoint and application until there are none.
     fn drive(&mut self, now: Time) {
-        let (at, mut drained) = (self.instant(now), Vec::new());
+        let (at, mut drained) = (instant(now), Vec::new());
         for (&handle, connection) in &mut self.connections {
             let connection = connection.get_mut();
             loop {
@@ -249,12 +245,17 @@ impl QuicHost {
 
     /// The next datagram; without one, the deadline.
     fn next_datagram(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)> {
-        let at = self.instant(now);
-        if self.queued.is_empty() {
+        let at = instant(now);
+        let release = self.settings.link.as_ref().map_or(Time::ZERO, |link| link.release());
+        let is_held = release > now;
+        if self.queued.is_empty() && !is_held {
             for connection in self.connections.values_mut().map(RefCell::get_mut) {
                 self.buffer.clear();
                 if let Some(transmit) = poll_transmit(connection, at, self.settings.burst, &mut self.buffer) {
-                    let (to, ecn) = (transmit.destination, ecn_of(transmit.ecn));
+                    let (to, mut ecn) = (transmit.destination, ecn_of(transmit.ecn));
+                    if self.settings.scalable && ecn == Ecn::Ect0 {
+                        ecn = Ecn::Ect1;
+                    }
                     let Some(segment) = transmit.segment_size.filter(|&segment| segment < transmit.size) else {
                         payload.extend_from_slice(&self.buffer[..transmit.size]);
                         return Some((to, ecn));
@@ -273,17 +274,22 @@ impl QuicHost {
         }
         self.drive(now);
         let timeouts = self.connections.values_mut().filter_map(|connection| connection.get_mut().poll_timeout());
-        let next = timeouts.min().map(|at| at.saturating_duration_since(self.epoch).as_nanos());
+        let next = timeouts.min().map(|at| at.saturating_duration_since(instant(Time::ZERO)).as_nanos());
         let next = next.map_or(Time::NEVER, |next| u64::try_from(next).map_or(Time::NEVER, Time::from_nanos));
         let message = self.client.as_ref().map_or(Time::NEVER, BulkClient::next_message);
         self.deadline = self.waiting().map_or(Time::NEVER, |client| client.bulk.start).min(next).min(message);
+        if is_held {
+            self.deadline = self.deadline.min(release);
+        }
         None
     }
 
     /// Notes what an input or a timer has changed.
     fn look(&mut self, now: Time) {
-        if let (Some(observer), Some(connection)) = (&mut self.observer, self.connections.values_mut().next()) {
-            observer.look(now, connection.get_mut());
+        if let (Some(observer), Some(connection)) = (&mut self.observer, self.connections.values_mut().next())
+            && let Some(figures) = path_figures(connection.get_mut())
+        {
+            observer.look(now, &figures);
         }
     }
 
@@ -350,8 +356,13 @@ impl BulkClient {
 
 impl Transport for QuicHost {
     fn input(&mut self, now: Time, datagram: Datagram<'_>) {
-        let at = self.instant(now);
-        let codepoint = EcnCodepoint::from_bits(datagram.ecn.bits());
+        let at = instant(now);
+        if let (Some(link), Some(marks)) = (&self.settings.link, marks(datagram.payload)) {
+            link.note_marks(marks);
+        }
+        // Implementations send ECT(0) alone, and take a count of ECT(1) for an error.
+        let ecn = if datagram.ecn == Ecn::Ect1 { Ecn::Ect0 } else { datagram.ecn };
+        let codepoint = EcnCodepoint::from_bits(ecn.bits());
         let data = BytesMut::from(datagram.payload);
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
@@ -393,7 +404,7 @@ impl Transport for QuicHost {
     }
 
     fn on_deadline(&mut self, now: Time) {
-        let at = self.instant(now);
+        let at = instant(now);
         if self.waiting().is_some_and(|client| client.bulk.start <= now) {
             self.connect(now);
         }
@@ -413,7 +424,7 @@ impl Transport for QuicHost {
 
     fn observe(&mut self) {
         let observer = Observer::default();
-        let controller = self.controller.take().map(|controller| observer.observed(controller));
+        let controller = self.controller.take().map(|controller| observed(controller, observer.log()));
         self.transport = Arc::new(transport(&self.settings, controller));
         self.observer = Some(observer);
     }
@@ -516,10 +527,4 @@ fn transport(settings: &EndpointSettings, controller: Option<Factory>) -> Transp
 
 fn ecn_of(codepoint: Option<EcnCodepoint>) -> Ecn {
     codepoint.map_or(Ecn::NotEct, |codepoint| Ecn::from_bits(codepoint as u8))
-}
-
-/// Any instant: only differences to it matter.
-#[expect(clippy::disallowed_methods, reason = "instants begin anywhere; a run sees differences alone")]
-fn epoch() -> Instant {
-    Instant::now()
 }

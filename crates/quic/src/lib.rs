@@ -5,8 +5,10 @@ mod controller;
 mod messages;
 mod noq;
 mod quinn;
+mod rates;
 mod recovery;
 mod transfer;
+mod wire;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,25 +30,29 @@ const PORT: u16 = 4433;
 const HEADERS: [u16; 2] = [28, 48];
 
 /// The stacks of this crate: `quinn-newreno`, `quinn-cubic`, `quinn-bbr`, `noq-newreno`, `noq-cubic`
-/// and `noq-bbr3` send, `quinn-own-newreno` and others send with ackclock's controllers,
-/// `quinn-server` and `noq-server` receive.
+/// and `noq-bbr3` send, `quinn-own-newreno`, `noq-own-newreno` and others send with ackclock's
+/// controllers, `quinn-server` and `noq-server` receive.
 pub fn stacks() -> Vec<OwnStack> {
-    let quinns = quinn::CONTROLLERS.map(|(name, make)| quinn_client(name, move |_| make()));
-    let ours = controller::NAMES.map(|name| {
-        quinn_client(&format!("quinn-own-{name}"), move |random| match Law::by_name(name, random) {
-            Some(law) => Arc::new(law),
-            None => unreachable!("`{name}` is a controller"),
-        })
-    });
+    let quinns = quinn::CONTROLLERS.map(|(name, make)| quinn_client(name, move |_| (make(), None)));
     let noqs = noq::CONTROLLERS.map(|(name, make)| {
-        let client = client(name, move |host, settings, bulk, random| {
-            Box::new(UdpHost::new(local(host), noq::QuicHost::new(settings, Some(make()), Some(bulk), random)))
-        });
+        let client = noq_client(name, move |_| (make(), None));
         if name == noq::BBR3 {
             client.unseeded("noq draws the times of BBRv3's probes from the machine")
         } else {
             client
         }
+    });
+    let ours = controller::NAMES.map(|name| {
+        quinn_client(&format!("quinn-own-{name}"), move |random| {
+            let law = Law::of(name, random);
+            (Arc::new(law.clone()), Some(law))
+        })
+    });
+    let ours_by_noq = controller::NAMES.map(|name| {
+        noq_client(&format!("noq-own-{name}"), move |random| {
+            let law = Law::of(name, random);
+            (Arc::new(law.clone()), Some(law))
+        })
     });
     let servers = [
         server("quinn-server", |host, settings, random| {
@@ -56,16 +62,28 @@ pub fn stacks() -> Vec<OwnStack> {
             Box::new(UdpHost::new(local(host), noq::QuicHost::new(settings, None, None, random)))
         }),
     ];
-    quinns.into_iter().chain(ours).chain(noqs).chain(servers).collect()
+    quinns.into_iter().chain(ours).chain(noqs).chain(ours_by_noq).chain(servers).collect()
 }
 
-/// A client of quinn with this controller.
-fn quinn_client(name: &str, controller: impl Fn(Random) -> quinn::Factory + Send + Sync + 'static) -> OwnStack {
+/// A client of quinn with the controller that `make` makes, ackclock's or another.
+fn quinn_client(
+    name: &str,
+    make: impl Fn(Random) -> (quinn::Factory, Option<Law>) + Send + Sync + 'static,
+) -> OwnStack {
     client(name, move |host, settings, bulk, mut random| {
-        let controller = controller(Random::for_component(random.bits(), 0, "controller"));
+        let (controller, law) = make(Random::for_component(random.bits(), 0, "controller"));
+        let settings = settings.with(law.as_ref());
         Box::new(UdpHost::new(local(host), quinn::QuicHost::new(settings, Some(controller), Some(bulk), random)))
     })
-    .observable()
+}
+
+/// As [`quinn_client`], of noq.
+fn noq_client(name: &str, make: impl Fn(Random) -> (noq::Factory, Option<Law>) + Send + Sync + 'static) -> OwnStack {
+    client(name, move |host, settings, bulk, random| {
+        let (controller, law) = make(Random::for_component(random.clone().bits(), 0, "controller"));
+        let settings = settings.with(law.as_ref());
+        Box::new(UdpHost::new(local(host), noq::QuicHost::new(settings, Some(controller), Some(bulk), random)))
+    })
 }
 
 /// A client that sends to the first of its neighbours.
@@ -89,7 +107,7 @@ fn client(
     let own = own.parameter("rate_bps", 0.0, 0.0..=1e11);
     let own = own.parameter("message_bytes", 1000.0, HEAD as f64..=65_000.0).parameter("datagrams", 0.0, 0.0..=1.0);
     let own = own.only_above_zero(&["message_bytes", "datagrams"], "rate_bps");
-    common(own).only_at_zero(&["stream_window"], "datagrams")
+    common(own).only_at_zero(&["stream_window"], "datagrams").observable()
 }
 
 /// A server that reads everything.
@@ -114,6 +132,8 @@ fn settings(host: &StackHost, values: &[f64]) -> EndpointSettings {
         discovers_mtu: values[1] >= 0.5,
         window: values[0] as u64,
         burst: 1,
+        link: None,
+        scalable: false,
     }
 }
 

@@ -25,9 +25,7 @@ use super::proto::crypto::{
 use super::proto::transport_parameters::TransportParameters;
 use super::proto::{Side, TransportError, TransportErrorCode};
 use super::{Cid, error};
-
-/// Bytes of a packet's tag (RFC 9001 section 5.3).
-pub(super) const TAG: usize = 16;
+use crate::wire::TAG;
 
 /// Lengths of handshake messages, transport parameters included where a message has them.
 const CLIENT_HELLO: usize = 280;
