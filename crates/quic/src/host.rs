@@ -16,13 +16,14 @@ use ackclock_units::{Ecn, Random, Time};
 use bytes::{Bytes, BytesMut};
 
 use super::PlaintextCrypto;
+use super::plaintext::Resumption;
 use super::proto::congestion::ControllerFactory;
 use super::proto::{
     ClientConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent, Dir, EcnCodepoint,
     Endpoint, EndpointConfig, Event, MtuDiscoveryConfig, SendDatagramError, ServerConfig, StreamEvent, StreamId,
     TimeSource, Transmit, TransportConfig, ValidationTokenConfig, VarInt,
 };
-use super::{endpoint, generate_cids, handle, observed, path_figures, poll_transmit, write};
+use super::{endpoint, generate_cids, handle, migrate, observed, path_figures, poll_transmit, write};
 use crate::messages::{MessageInbox, Messages};
 use crate::recovery::Observer;
 use crate::transfer::{BulkTransfer, CID, EndpointSettings, instant};
@@ -55,6 +56,14 @@ pub(crate) struct QuicHost {
 struct BulkClient {
     bulk: BulkTransfer,
     cids: Random,
+    /// The connection of the transfer, once there is one.
+    connection: Option<usize>,
+    /// A connection for a ticket is to be made before.
+    lacks_ticket: bool,
+    ticket: Option<Arc<Resumption>>,
+    /// The server has taken data that came before its handshake.
+    early_data: bool,
+    moved_to: Option<SocketAddr>,
     stream: Option<StreamId>,
     left: Option<u64>,
     /// The messages of an application with a rate, once it is connected.
@@ -126,11 +135,16 @@ impl QuicHost {
             transport,
             settings,
             controller,
-            deadline: bulk.as_ref().map_or(Time::NEVER, |bulk| bulk.start),
+            deadline: bulk.as_ref().map_or(Time::NEVER, |bulk| if bulk.resumes { Time::ZERO } else { bulk.start }),
             client: bulk.map(|bulk| BulkClient {
                 left: bulk.bytes,
-                bulk,
                 cids: initial,
+                connection: None,
+                lacks_ticket: bulk.resumes,
+                ticket: None,
+                early_data: false,
+                moved_to: None,
+                bulk,
                 stream: None,
                 messages: None,
                 owed: 0,
@@ -148,15 +162,26 @@ impl QuicHost {
         }
     }
 
-    fn connect(&mut self, now: Time) {
-        let at = instant(now);
+    /// Connects for the transfer, or for a ticket alone.
+    fn connect(&mut self, now: Time, for_ticket: bool) {
         let Some(client) = &mut self.client else { return };
-        let mut config = ClientConfig::new(Arc::new(PlaintextCrypto));
+        let mut config = match &client.ticket {
+            Some(ticket) => ClientConfig::new(Arc::clone(ticket) as Arc<_>),
+            None => ClientConfig::new(Arc::new(PlaintextCrypto)),
+        };
         let id = client.cids.bits();
         config.initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&id.to_be_bytes())));
         config.transport_config(Arc::clone(&self.transport));
-        match self.endpoint.connect(at, config, client.bulk.to, "ackclock") {
-            Ok((handle, connection)) => _ = self.connections.insert(handle.0, connection.into()),
+        match self.endpoint.connect(instant(now), config, client.bulk.to, "ackclock") {
+            Ok((handle, mut connection)) => {
+                if !for_ticket {
+                    client.connection = Some(handle.0);
+                    if connection.has_0rtt() {
+                        client.begin(now, &mut connection);
+                    }
+                }
+                self.connections.insert(handle.0, connection.into());
+            }
             Err(error) => self.failure = Some(Failure::new(now, format!("cannot connect: {error}"))),
         }
     }
@@ -187,13 +212,17 @@ impl QuicHost {
                     goes_on = true;
                     match event {
                         Event::Connected => {
-                            if let Some(client) = &mut self.client {
+                            let Some(client) = &mut self.client else { continue };
+                            if client.connection == Some(handle) {
                                 client.established = Some(now);
-                                client.messages = client.bulk.cadence.map(|cadence| Messages::new(cadence, now));
-                                if client.bulk.cadence.is_none_or(|cadence| !cadence.datagrams) {
-                                    client.stream = connection.streams().open(Dir::Uni);
-                                    client.write(connection);
+                                client.early_data = connection.accepted_0rtt();
+                                if !connection.has_0rtt() {
+                                    client.begin(now, connection);
                                 }
+                            } else {
+                                let known = connection.crypto_session().transport_parameters().ok().flatten();
+                                client.ticket = known.map(|known| Arc::new(Resumption(known)));
+                                connection.close(at, VarInt::from_u32(0), Bytes::new());
                             }
                         }
                         Event::Stream(StreamEvent::Opened { dir }) => {
@@ -215,7 +244,9 @@ impl QuicHost {
                         }
                         Event::ConnectionLost { reason } => {
                             // The receiver of everything is closed by its peer.
-                            if let Some(client) = self.client.as_ref().filter(|client| client.completed.is_none()) {
+                            let is_transfer = |client: &&BulkClient| client.connection == Some(handle);
+                            let client = self.client.as_ref().filter(is_transfer);
+                            if let Some(client) = client.filter(|client| client.completed.is_none()) {
                                 let what = format!("the connection to {} was lost: {reason}", client.bulk.to);
                                 self.failure.get_or_insert_with(|| Failure::new(now, what));
                             }
@@ -277,7 +308,8 @@ impl QuicHost {
         let next = timeouts.min().map(|at| at.saturating_duration_since(instant(Time::ZERO)).as_nanos());
         let next = next.map_or(Time::NEVER, |next| u64::try_from(next).map_or(Time::NEVER, Time::from_nanos));
         let message = self.client.as_ref().map_or(Time::NEVER, BulkClient::next_message);
-        self.deadline = self.waiting().map_or(Time::NEVER, |client| client.bulk.start).min(next).min(message);
+        let start = self.client.as_ref().map_or(Time::NEVER, BulkClient::next_step);
+        self.deadline = start.min(next).min(message);
         if is_held {
             self.deadline = self.deadline.min(release);
         }
@@ -286,20 +318,39 @@ impl QuicHost {
 
     /// Notes what an input or a timer has changed.
     fn look(&mut self, now: Time) {
-        if let (Some(observer), Some(connection)) = (&mut self.observer, self.connections.values_mut().next())
+        let of_transfer = self.client.as_ref().and_then(|client| client.connection);
+        if let (Some(observer), Some(handle)) = (&mut self.observer, of_transfer)
+            && let Some(connection) = self.connections.get_mut(&handle)
             && let Some(figures) = path_figures(connection.get_mut())
         {
             observer.look(now, &figures);
         }
     }
-
-    /// The client, if it has not connected yet.
-    fn waiting(&self) -> Option<&BulkClient> {
-        self.client.as_ref().filter(|client| client.established.is_none() && self.connections.is_empty())
-    }
 }
 
 impl BulkClient {
+    /// The time of the next connection, or of the migration.
+    fn next_step(&self) -> Time {
+        match (self.connection, self.bulk.migration) {
+            (None, _) if self.lacks_ticket => Time::ZERO,
+            (None, _) => self.bulk.start,
+            // RFC 9000 section 9: not before the handshake is confirmed.
+            (Some(_), Some(migration)) if self.moved_to.is_none() && self.completed.is_none() => {
+                self.established.map_or(Time::NEVER, |established| established.max(migration.at))
+            }
+            _ => Time::NEVER,
+        }
+    }
+
+    /// The application begins.
+    fn begin(&mut self, now: Time, connection: &mut Connection) {
+        self.messages = self.bulk.cadence.map(|cadence| Messages::new(cadence, now));
+        if self.bulk.cadence.is_none_or(|cadence| !cadence.datagrams) {
+            self.stream = connection.streams().open(Dir::Uni);
+            self.write(connection);
+        }
+    }
+
     /// The time of the next message.
     fn next_message(&self) -> Time {
         let goes_on = self.completed.is_none() && self.left != Some(0);
@@ -393,10 +444,16 @@ impl Transport for QuicHost {
 
     fn output(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)> {
         let sent = self.next_datagram(now, payload);
-        if let (Some(_), Some(observer)) = (sent, &mut self.observer) {
+        // Not of a connection for a ticket.
+        let is_transfer = self.client.as_ref().is_some_and(|client| client.connection.is_some());
+        if let (Some(_), Some(observer), true) = (sent, &mut self.observer, is_transfer) {
             observer.sent(now, payload);
         }
         sent
+    }
+
+    fn moved_to(&self) -> Option<SocketAddr> {
+        self.client.as_ref()?.moved_to
     }
 
     fn next_deadline(&self) -> Time {
@@ -405,13 +462,22 @@ impl Transport for QuicHost {
 
     fn on_deadline(&mut self, now: Time) {
         let at = instant(now);
-        if self.waiting().is_some_and(|client| client.bulk.start <= now) {
-            self.connect(now);
-        }
-        if let (Some(client), Some(connection)) = (&mut self.client, self.connections.values_mut().next())
-            && let Err(what) = client.speak(now, connection.get_mut())
+        if let Some(client) = self.client.as_mut().filter(|client| client.connection.is_none())
+            && client.next_step() <= now
         {
-            self.failure.get_or_insert_with(|| Failure::new(now, what));
+            let for_ticket = std::mem::take(&mut client.lacks_ticket);
+            self.connect(now, for_ticket);
+        }
+        if let Some(client) = &mut self.client
+            && let Some(connection) = client.connection.and_then(|handle| self.connections.get_mut(&handle))
+        {
+            if let Some(migration) = client.bulk.migration.filter(|_| client.next_step() <= now) {
+                client.moved_to = Some(migration.to);
+                migrate(connection.get_mut(), at, migration.resets);
+            }
+            if let Err(what) = client.speak(now, connection.get_mut()) {
+                self.failure.get_or_insert_with(|| Failure::new(now, what));
+            }
         }
         for connection in self.connections.values_mut().map(RefCell::get_mut) {
             if connection.poll_timeout().is_some_and(|timeout| timeout <= at) {
@@ -460,7 +526,11 @@ impl Transport for QuicHost {
             see("refused_datagrams", messages.refused as f64);
         }
         let figures = |connection: &RefCell<Connection>| path_figures(&mut connection.borrow_mut());
-        let Some(path) = self.connections.values().next().and_then(figures) else { return };
+        let connection = client.connection.and_then(|handle| self.connections.get(&handle));
+        if client.bulk.resumes {
+            see("early_data", f64::from(u8::from(client.early_data)));
+        }
+        let Some(path) = connection.and_then(figures) else { return };
         see("sent_packets", path.sent_packets as f64);
         see("lost_packets", path.lost_packets as f64);
         see("congestion_events", path.congestion_events as f64);

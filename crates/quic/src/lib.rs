@@ -21,7 +21,7 @@ pub use quinn::PlaintextCrypto;
 
 use controller::Law;
 use messages::{Cadence, HEAD};
-use transfer::{BulkTransfer, EndpointSettings};
+use transfer::{BulkTransfer, EndpointSettings, Migration};
 
 /// Port of servers, and the first port of clients.
 const PORT: u16 = 4433;
@@ -75,6 +75,8 @@ fn quinn_client(
         let settings = settings.with(law.as_ref());
         Box::new(UdpHost::new(local(host), quinn::QuicHost::new(settings, Some(controller), Some(bulk), random)))
     })
+    .parameter("migrate_resets", 0.0, 0.0..=1.0)
+    .only_above_zero(&["migrate_resets"], "migrate_s")
 }
 
 /// As [`quinn_client`], of noq.
@@ -92,21 +94,31 @@ fn client(
     build: impl Fn(&StackHost, EndpointSettings, BulkTransfer, Random) -> Box<dyn Stack> + Send + Sync + 'static,
 ) -> OwnStack {
     let build = move |host: &StackHost, values: &[f64], random: Random| {
-        let [bytes, start, burst, rate, size, datagrams] = std::array::from_fn(|number| values[number]);
+        let [bytes, start, burst, rate, size, datagrams, resumes, migrates] =
+            std::array::from_fn(|number| values[number]);
+        // quinn's alone, and the last one.
+        let resets = values.get(10).is_some_and(|&resets| resets > 0.0);
         let to = host.neighbours.first().and_then(|peer| peer.addresses.first()).copied();
         let bulk = BulkTransfer {
             to: SocketAddr::new(to.unwrap_or(host.addresses[0]), PORT),
             start: Time::from_nanos((start * 1e9) as u64),
             bytes: (bytes > 0.0).then_some(bytes as u64),
             cadence: (rate > 0.0).then_some(Cadence { rate, size: size as usize, datagrams: datagrams > 0.0 }),
+            resumes: resumes > 0.0,
+            migration: (migrates > 0.0).then(|| {
+                let at = Time::from_nanos((migrates * 1e9) as u64);
+                Migration { at, to: moved(host), resets }
+            }),
         };
-        build(host, EndpointSettings { burst: burst as usize, ..settings(host, &values[6..]) }, bulk, random)
+        build(host, EndpointSettings { burst: burst as usize, ..settings(host, &values[8..]) }, bulk, random)
     };
     let own = OwnStack::new(name, build).parameter("bytes", 0.0, 0.0..=1e15).parameter("start_s", 0.0, 0.0..=1e6);
     let own = own.parameter("burst_packets", 1.0, 1.0..=64.0);
     let own = own.parameter("rate_bps", 0.0, 0.0..=1e11);
     let own = own.parameter("message_bytes", 1000.0, HEAD as f64..=65_000.0).parameter("datagrams", 0.0, 0.0..=1.0);
     let own = own.only_above_zero(&["message_bytes", "datagrams"], "rate_bps");
+    let own = own.parameter("zero_rtt", 0.0, 0.0..=1.0).only_above_zero(&["zero_rtt"], "start_s");
+    let own = own.parameter("migrate_s", 0.0, 0.0..=1e6);
     common(own).only_at_zero(&["stream_window"], "datagrams").observable()
 }
 
@@ -139,4 +151,14 @@ fn settings(host: &StackHost, values: &[f64]) -> EndpointSettings {
 
 fn local(host: &StackHost) -> SocketAddr {
     SocketAddr::new(host.addresses[0], PORT)
+}
+
+/// The place of a host that moves: its second address of the kind of the first, or its address with
+/// another port, as after a NAT has lost its state.
+fn moved(host: &StackHost) -> SocketAddr {
+    let first = host.addresses[0];
+    match host.addresses[1..].iter().find(|address| address.is_ipv4() == first.is_ipv4()) {
+        Some(&second) => SocketAddr::new(second, PORT),
+        None => SocketAddr::new(first, PORT + 1),
+    }
 }

@@ -33,7 +33,7 @@ use crate::transfer::PathFigures;
 use crate::wire::TAG;
 pub(crate) use host::{Factory, Make, QuicHost};
 pub use plaintext::PlaintextCrypto;
-use plaintext::{Key, Level, Plaintext, keys};
+use plaintext::{Key, Level, Plaintext, Resumption, keys};
 
 type Cid<'a> = ConnectionId;
 
@@ -71,6 +71,11 @@ fn handle(
 
 fn poll_transmit(connection: &mut Connection, at: Instant, most: usize, buffer: &mut Vec<u8>) -> Option<Transmit> {
     connection.poll_transmit(at, NonZeroUsize::new(most).unwrap_or(NonZeroUsize::MIN), buffer)
+}
+
+/// The address of a client has changed. noq keeps the state of the path.
+fn migrate(connection: &mut Connection, at: Instant, _resets: bool) {
+    connection.handle_network_change(None, at);
 }
 
 /// The bytes of the chunk that the stream takes; `None` if it takes none.
@@ -299,6 +304,17 @@ impl ClientConfig for PlaintextCrypto {
         params: &TransportParameters,
     ) -> Result<Box<dyn Session>, ConnectError> {
         Ok(Box::new(Plaintext::new(Side::Client, params)))
+    }
+}
+
+impl ClientConfig for Resumption {
+    fn start_session(
+        &self,
+        _version: u32,
+        _server_name: &str,
+        params: &TransportParameters,
+    ) -> Result<Box<dyn Session>, ConnectError> {
+        Ok(Box::new(Plaintext::resumed(params, self.0)))
     }
 }
 

@@ -34,7 +34,7 @@ use crate::transfer::PathFigures;
 use crate::wire::TAG;
 pub(crate) use host::{Factory, Make, QuicHost};
 pub use plaintext::PlaintextCrypto;
-use plaintext::{Key, Level, Plaintext, keys};
+use plaintext::{Key, Level, Plaintext, Resumption, keys};
 
 type Cid<'a> = &'a ConnectionId;
 
@@ -69,6 +69,14 @@ fn handle(
 
 fn poll_transmit(connection: &mut Connection, at: Instant, most: usize, buffer: &mut Vec<u8>) -> Option<Transmit> {
     connection.poll_transmit(at, most, buffer)
+}
+
+/// The address of a client has changed; with `resets` it takes the path for another one.
+fn migrate(connection: &mut Connection, at: Instant, resets: bool) {
+    connection.local_address_changed();
+    if resets {
+        connection.path_changed(at);
+    }
 }
 
 /// The bytes of the chunk that the stream takes; `None` if it takes none.
@@ -245,6 +253,17 @@ impl ClientConfig for PlaintextCrypto {
         params: &TransportParameters,
     ) -> Result<Box<dyn Session>, ConnectError> {
         Ok(Box::new(Plaintext::new(Side::Client, params)))
+    }
+}
+
+impl ClientConfig for Resumption {
+    fn start_session(
+        self: Arc<Self>,
+        _version: u32,
+        _server_name: &str,
+        params: &TransportParameters,
+    ) -> Result<Box<dyn Session>, ConnectError> {
+        Ok(Box::new(Plaintext::resumed(params, self.0)))
     }
 }
 

@@ -22,6 +22,18 @@ pub(crate) struct BulkTransfer {
     pub(crate) bytes: Option<u64>,
     /// Messages at a rate; `None` as fast as they leave.
     pub(crate) cadence: Option<Cadence>,
+    /// A first connection at time 0 lets this one send data at once (0-RTT).
+    pub(crate) resumes: bool,
+    pub(crate) migration: Option<Migration>,
+}
+
+/// The address of a client changes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Migration {
+    pub(crate) at: Time,
+    pub(crate) to: SocketAddr,
+    /// The client takes the path for another one: its window and round trips begin anew.
+    pub(crate) resets: bool,
 }
 
 /// Implementations take instants, of which a run has differences alone: these begin anywhere.

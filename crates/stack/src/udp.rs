@@ -33,6 +33,12 @@ pub trait Transport: Send {
     /// returns its destination and codepoint; `None` if there is nothing to send now.
     fn output(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)>;
 
+    /// The address and port of the host now, if they are no longer those of its socket: datagrams leave
+    /// from there, and those for another address are discarded. Default: they have not changed.
+    fn moved_to(&self) -> Option<SocketAddr> {
+        None
+    }
+
     /// As [`Stack::next_deadline`].
     fn next_deadline(&self) -> Time;
 
@@ -78,7 +84,7 @@ impl<T: Transport> UdpHost<T> {
 impl<T: Transport> Stack for UdpHost<T> {
     fn input(&mut self, now: Time, packet: &[u8]) {
         if let Some(datagram) = read_udp(packet)
-            && datagram.to == self.local
+            && datagram.to == self.transport.moved_to().unwrap_or(self.local)
         {
             self.transport.input(now, datagram);
         }
@@ -87,12 +93,12 @@ impl<T: Transport> Stack for UdpHost<T> {
     fn output(&mut self, now: Time, buffer: &mut [u8]) -> Option<usize> {
         self.payload.clear();
         let (to, ecn) = self.transport.output(now, &mut self.payload)?;
-        let datagram = Datagram { from: self.local, to, ecn, payload: &self.payload };
+        let from = self.transport.moved_to().unwrap_or(self.local);
+        let datagram = Datagram { from, to, ecn, payload: &self.payload };
         let written = write_udp(datagram, buffer);
         if written.is_none() {
             let (bytes, most) = (self.payload.len(), buffer.len());
-            let what =
-                format!("a datagram of {bytes} bytes from {} to {to} does not fit the MTU of {most}", self.local);
+            let what = format!("a datagram of {bytes} bytes from {from} to {to} does not fit the MTU of {most}");
             self.failure.get_or_insert_with(|| Failure::new(now, what));
         }
         written

@@ -167,6 +167,13 @@ fn keys_of_datagrams_without_effect_are_refused() {
     assert!(error.contains("`rate_bps > 0`, without which it has no effect"), "{error}");
     let error = client("rate_bps = 1e6, datagrams = 1, stream_window = 100000");
     assert!(error.contains("`datagrams = 0`, without which it has no effect"), "{error}");
+    let error = client("zero_rtt = 1");
+    assert!(error.contains("`start_s > 0`, without which it has no effect"), "{error}");
+    let error = client("migrate_resets = 1");
+    assert!(error.contains("`migrate_s > 0`, without which it has no effect"), "{error}");
+    // noq cannot be told to begin anew.
+    let error = refused(&text("{ kind = \"noq-cubic\", migrate_s = 1, migrate_resets = 1 }", "\"pfifo\"", ""));
+    assert!(error.contains("migrate_resets"), "{error}");
     let tcp = "[[flows]]\nid = \"tcp\"\nfrom = \"left\"\nto = \"right\"\nport = 80\ndatagrams = true\n\
                [hosts.left]\naddress = \"10.0.1.1/24\"\n[hosts.right]\naddress = \"10.0.1.2/24\"\n\
                [[paths]]\nbetween = [\"left\", \"right\"]\npath = [\"wire\"]\n";
@@ -314,6 +321,68 @@ fn the_rate_of_a_controller_is_kept() {
         let summary = run(&text(&format!("\"{stack}-own-bbr\""), "{ kind = \"pfifo\", limit = \"268p\" }", ""));
         let median = summary.links[0].load.sojourn_ms.quantiles.p50.expect("a queue");
         assert!(median < 10.0, "{stack}: {median}");
+    }
+}
+
+/// A short transfer takes a round trip less with 0-RTT, whose data leave with the first packet.
+#[test]
+fn early_data_saves_a_round_trip() {
+    for client in ["quinn-cubic", "quinn-own-newreno", "noq-cubic"] {
+        let of = |zero_rtt: u8, name: &str| {
+            // An even number of packets: the acknowledgment of the last one is not delayed.
+            let keys = format!("{{ kind = \"{client}\", bytes = 6000, start_s = 2, zero_rtt = {zero_rtt} }}");
+            let summary = run(&text(&keys, "\"pfifo\"", ""));
+            assert_eq!(result(&summary, 1, "received_bytes"), Some(6e3), "{client}");
+            result(&summary, 0, name)
+        };
+        assert_eq!((of(0, "early_data"), of(1, "early_data")), (None, Some(1.0)), "{client}");
+        let [late, early] = [0, 1].map(|zero_rtt| of(zero_rtt, "completed_s").expect("an end") * 1e3);
+        let saved = late - early;
+        if client.contains("noq") {
+            // It paces from the first packet (see above), and has fewer packets to send.
+            assert!(saved > 40.0, "{client}: {late}, {early}");
+        } else {
+            // 40 ms each for handshake and data, and six packets of 1200 bytes at 20 Mbit/s, 0.5 ms each;
+            // a certificate less, 0.4 ms.
+            assert!((80.0..86.0).contains(&late) && (40.0..46.0).contains(&early), "{client}: {late}, {early}");
+            assert!((40.0..43.0).contains(&saved), "{client}: {late}, {early}");
+        }
+    }
+}
+
+/// The client's address changes after 10 s. quinn and noq keep the window, as after a NAT has lost its
+/// state; with `migrate_resets` it begins anew (RFC 9000 section 9.4).
+#[test]
+fn a_migration_keeps_the_window_unless_it_is_reset() {
+    let windows = |client: &str, keys: &str| {
+        let client = format!("{{ kind = \"{client}\", migrate_s = 10{keys} }}");
+        let text = text(&client, "{ kind = \"pfifo\", limit = \"67p\" }", "").replace(
+            "[hosts.client]\naddress = \"10.0.0.1/24\"",
+            "[hosts.client]\naddress = [\"10.0.0.1/24\", \"10.0.0.3/24\"]",
+        );
+        let mut log = Log::default();
+        let qlog = Some(QlogRecorder { points: &[QlogPoint::Host(0)], sink: &mut log });
+        let summary = recorded(&text, Recorders { qlog, ..Recorders::default() });
+        // Everything goes on.
+        assert!(summary.links[0].load.utilization > 0.85, "{client}: {}", summary.links[0].load.utilization);
+        let of = |from: f64, to: f64| {
+            let within = log.0.iter().filter(|record| (from..to).contains(&record.at.as_secs_f64()));
+            let window = within.filter_map(|record| match record.event {
+                RecoveryEvent::Metrics(metrics) => metrics.congestion_window,
+                _ => None,
+            });
+            window.min().expect("a window")
+        };
+        (of(9.9, 10.0), of(10.0, 10.1))
+    };
+    for client in ["quinn-cubic", "noq-cubic", "quinn-own-cubic"] {
+        let (before, after) = windows(client, "");
+        assert!(after > before / 2, "{client}: {before}, {after}");
+    }
+    for client in ["quinn-cubic", "quinn-own-cubic"] {
+        let (before, after) = windows(client, ", migrate_resets = 1");
+        // RFC 9002 section 7.2: ten packets, and at most 14,720 bytes.
+        assert!(before > 60_000 && after <= 14_720, "{client}: {before}, {after}");
     }
 }
 
