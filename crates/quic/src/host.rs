@@ -8,31 +8,33 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use ackclock_stack::{Datagram, RecoveryEvent, Transport};
 use ackclock_units::outside::Failure;
 use ackclock_units::{Ecn, Random, Time};
 use bytes::{Bytes, BytesMut};
 
+use super::PlaintextCrypto;
+use super::plaintext::Resumption;
 use super::proto::congestion::ControllerFactory;
 use super::proto::{
     ClientConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent, Dir, EcnCodepoint,
     Endpoint, EndpointConfig, Event, MtuDiscoveryConfig, SendDatagramError, ServerConfig, StreamEvent, StreamId,
     TimeSource, Transmit, TransportConfig, ValidationTokenConfig, VarInt,
 };
-use super::{Observer, PlaintextCrypto};
-use super::{endpoint, generate_cids, handle, path_figures, poll_transmit, write};
+use super::{endpoint, generate_cids, handle, migrate, observed, path_figures, poll_transmit, write};
 use crate::messages::{MessageInbox, Messages};
-use crate::transfer::{BulkTransfer, CID, EndpointSettings};
+use crate::recovery::Observer;
+use crate::transfer::{BulkTransfer, CID, EndpointSettings, instant};
+use crate::wire::marks;
 
 /// Bytes that the sending application hands over at a time.
 const WRITE: usize = 64 << 10;
+
 /// A QUIC endpoint.
 pub(crate) struct QuicHost {
     endpoint: Endpoint,
-    /// The implementation takes instants: time 0 of the run.
-    epoch: Instant,
     // To ask noq for figures takes a connection that can change.
     connections: BTreeMap<usize, RefCell<Connection>>,
     transport: Arc<TransportConfig>,
@@ -54,6 +56,14 @@ pub(crate) struct QuicHost {
 struct BulkClient {
     bulk: BulkTransfer,
     cids: Random,
+    /// The connection of the transfer, once there is one.
+    connection: Option<usize>,
+    /// A connection for a ticket is to be made before.
+    lacks_ticket: bool,
+    ticket: Option<Arc<Resumption>>,
+    /// The server has taken data that came before its handshake.
+    early_data: bool,
+    moved_to: Option<SocketAddr>,
     stream: Option<StreamId>,
     left: Option<u64>,
     /// The messages of an application with a rate, once it is connected.
@@ -121,16 +131,20 @@ impl QuicHost {
         });
         QuicHost {
             endpoint: endpoint(config, server),
-            epoch: epoch(),
             connections: BTreeMap::new(),
             transport,
             settings,
             controller,
-            deadline: bulk.as_ref().map_or(Time::NEVER, |bulk| bulk.start),
+            deadline: bulk.as_ref().map_or(Time::NEVER, |bulk| if bulk.resumes { Time::ZERO } else { bulk.start }),
             client: bulk.map(|bulk| BulkClient {
                 left: bulk.bytes,
-                bulk,
                 cids: initial,
+                connection: None,
+                lacks_ticket: bulk.resumes,
+                ticket: None,
+                early_data: false,
+                moved_to: None,
+                bulk,
                 stream: None,
                 messages: None,
                 owed: 0,
@@ -148,19 +162,26 @@ impl QuicHost {
         }
     }
 
-    fn instant(&self, now: Time) -> Instant {
-        self.epoch + Duration::from_nanos(now.as_nanos())
-    }
-
-    fn connect(&mut self, now: Time) {
-        let at = self.instant(now);
+    /// Connects for the transfer, or for a ticket alone.
+    fn connect(&mut self, now: Time, for_ticket: bool) {
         let Some(client) = &mut self.client else { return };
-        let mut config = ClientConfig::new(Arc::new(PlaintextCrypto));
+        let mut config = match &client.ticket {
+            Some(ticket) => ClientConfig::new(Arc::clone(ticket) as Arc<_>),
+            None => ClientConfig::new(Arc::new(PlaintextCrypto)),
+        };
         let id = client.cids.bits();
         config.initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&id.to_be_bytes())));
         config.transport_config(Arc::clone(&self.transport));
-        match self.endpoint.connect(at, config, client.bulk.to, "ackclock") {
-            Ok((handle, connection)) => _ = self.connections.insert(handle.0, connection.into()),
+        match self.endpoint.connect(instant(now), config, client.bulk.to, "ackclock") {
+            Ok((handle, mut connection)) => {
+                if !for_ticket {
+                    client.connection = Some(handle.0);
+                    if connection.has_0rtt() {
+                        client.begin(now, &mut connection);
+                    }
+                }
+                self.connections.insert(handle.0, connection.into());
+            }
             Err(error) => self.failure = Some(Failure::new(now, format!("cannot connect: {error}"))),
         }
     }
@@ -173,7 +194,7 @@ impl QuicHost {
 
     /// Passes events on between connections, endpoint and application until there are none.
     fn drive(&mut self, now: Time) {
-        let (at, mut drained) = (self.instant(now), Vec::new());
+        let (at, mut drained) = (instant(now), Vec::new());
         for (&handle, connection) in &mut self.connections {
             let connection = connection.get_mut();
             loop {
@@ -191,13 +212,17 @@ impl QuicHost {
                     goes_on = true;
                     match event {
                         Event::Connected => {
-                            if let Some(client) = &mut self.client {
+                            let Some(client) = &mut self.client else { continue };
+                            if client.connection == Some(handle) {
                                 client.established = Some(now);
-                                client.messages = client.bulk.cadence.map(|cadence| Messages::new(cadence, now));
-                                if client.bulk.cadence.is_none_or(|cadence| !cadence.datagrams) {
-                                    client.stream = connection.streams().open(Dir::Uni);
-                                    client.write(connection);
+                                client.early_data = connection.accepted_0rtt();
+                                if !connection.has_0rtt() {
+                                    client.begin(now, connection);
                                 }
+                            } else {
+                                let known = connection.crypto_session().transport_parameters().ok().flatten();
+                                client.ticket = known.map(|known| Arc::new(Resumption(known)));
+                                connection.close(at, VarInt::from_u32(0), Bytes::new());
                             }
                         }
                         Event::Stream(StreamEvent::Opened { dir }) => {
@@ -219,7 +244,9 @@ impl QuicHost {
                         }
                         Event::ConnectionLost { reason } => {
                             // The receiver of everything is closed by its peer.
-                            if let Some(client) = self.client.as_ref().filter(|client| client.completed.is_none()) {
+                            let is_transfer = |client: &&BulkClient| client.connection == Some(handle);
+                            let client = self.client.as_ref().filter(is_transfer);
+                            if let Some(client) = client.filter(|client| client.completed.is_none()) {
                                 let what = format!("the connection to {} was lost: {reason}", client.bulk.to);
                                 self.failure.get_or_insert_with(|| Failure::new(now, what));
                             }
@@ -249,12 +276,17 @@ impl QuicHost {
 
     /// The next datagram; without one, the deadline.
     fn next_datagram(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)> {
-        let at = self.instant(now);
-        if self.queued.is_empty() {
+        let at = instant(now);
+        let release = self.settings.link.as_ref().map_or(Time::ZERO, |link| link.release());
+        let is_held = release > now;
+        if self.queued.is_empty() && !is_held {
             for connection in self.connections.values_mut().map(RefCell::get_mut) {
                 self.buffer.clear();
                 if let Some(transmit) = poll_transmit(connection, at, self.settings.burst, &mut self.buffer) {
-                    let (to, ecn) = (transmit.destination, ecn_of(transmit.ecn));
+                    let (to, mut ecn) = (transmit.destination, ecn_of(transmit.ecn));
+                    if self.settings.scalable && ecn == Ecn::Ect0 {
+                        ecn = Ecn::Ect1;
+                    }
                     let Some(segment) = transmit.segment_size.filter(|&segment| segment < transmit.size) else {
                         payload.extend_from_slice(&self.buffer[..transmit.size]);
                         return Some((to, ecn));
@@ -273,27 +305,52 @@ impl QuicHost {
         }
         self.drive(now);
         let timeouts = self.connections.values_mut().filter_map(|connection| connection.get_mut().poll_timeout());
-        let next = timeouts.min().map(|at| at.saturating_duration_since(self.epoch).as_nanos());
+        let next = timeouts.min().map(|at| at.saturating_duration_since(instant(Time::ZERO)).as_nanos());
         let next = next.map_or(Time::NEVER, |next| u64::try_from(next).map_or(Time::NEVER, Time::from_nanos));
         let message = self.client.as_ref().map_or(Time::NEVER, BulkClient::next_message);
-        self.deadline = self.waiting().map_or(Time::NEVER, |client| client.bulk.start).min(next).min(message);
+        let start = self.client.as_ref().map_or(Time::NEVER, BulkClient::next_step);
+        self.deadline = start.min(next).min(message);
+        if is_held {
+            self.deadline = self.deadline.min(release);
+        }
         None
     }
 
     /// Notes what an input or a timer has changed.
     fn look(&mut self, now: Time) {
-        if let (Some(observer), Some(connection)) = (&mut self.observer, self.connections.values_mut().next()) {
-            observer.look(now, connection.get_mut());
+        let of_transfer = self.client.as_ref().and_then(|client| client.connection);
+        if let (Some(observer), Some(handle)) = (&mut self.observer, of_transfer)
+            && let Some(connection) = self.connections.get_mut(&handle)
+            && let Some(figures) = path_figures(connection.get_mut())
+        {
+            observer.look(now, &figures);
         }
-    }
-
-    /// The client, if it has not connected yet.
-    fn waiting(&self) -> Option<&BulkClient> {
-        self.client.as_ref().filter(|client| client.established.is_none() && self.connections.is_empty())
     }
 }
 
 impl BulkClient {
+    /// The time of the next connection, or of the migration.
+    fn next_step(&self) -> Time {
+        match (self.connection, self.bulk.migration) {
+            (None, _) if self.lacks_ticket => Time::ZERO,
+            (None, _) => self.bulk.start,
+            // RFC 9000 section 9: not before the handshake is confirmed.
+            (Some(_), Some(migration)) if self.moved_to.is_none() && self.completed.is_none() => {
+                self.established.map_or(Time::NEVER, |established| established.max(migration.at))
+            }
+            _ => Time::NEVER,
+        }
+    }
+
+    /// The application begins.
+    fn begin(&mut self, now: Time, connection: &mut Connection) {
+        self.messages = self.bulk.cadence.map(|cadence| Messages::new(cadence, now));
+        if self.bulk.cadence.is_none_or(|cadence| !cadence.datagrams) {
+            self.stream = connection.streams().open(Dir::Uni);
+            self.write(connection);
+        }
+    }
+
     /// The time of the next message.
     fn next_message(&self) -> Time {
         let goes_on = self.completed.is_none() && self.left != Some(0);
@@ -350,8 +407,13 @@ impl BulkClient {
 
 impl Transport for QuicHost {
     fn input(&mut self, now: Time, datagram: Datagram<'_>) {
-        let at = self.instant(now);
-        let codepoint = EcnCodepoint::from_bits(datagram.ecn.bits());
+        let at = instant(now);
+        if let (Some(link), Some(marks)) = (&self.settings.link, marks(datagram.payload)) {
+            link.note_marks(marks);
+        }
+        // Implementations send ECT(0) alone, and take a count of ECT(1) for an error.
+        let ecn = if datagram.ecn == Ecn::Ect1 { Ecn::Ect0 } else { datagram.ecn };
+        let codepoint = EcnCodepoint::from_bits(ecn.bits());
         let data = BytesMut::from(datagram.payload);
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
@@ -382,10 +444,16 @@ impl Transport for QuicHost {
 
     fn output(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)> {
         let sent = self.next_datagram(now, payload);
-        if let (Some(_), Some(observer)) = (sent, &mut self.observer) {
+        // Not of a connection for a ticket.
+        let is_transfer = self.client.as_ref().is_some_and(|client| client.connection.is_some());
+        if let (Some(_), Some(observer), true) = (sent, &mut self.observer, is_transfer) {
             observer.sent(now, payload);
         }
         sent
+    }
+
+    fn moved_to(&self) -> Option<SocketAddr> {
+        self.client.as_ref()?.moved_to
     }
 
     fn next_deadline(&self) -> Time {
@@ -393,14 +461,23 @@ impl Transport for QuicHost {
     }
 
     fn on_deadline(&mut self, now: Time) {
-        let at = self.instant(now);
-        if self.waiting().is_some_and(|client| client.bulk.start <= now) {
-            self.connect(now);
-        }
-        if let (Some(client), Some(connection)) = (&mut self.client, self.connections.values_mut().next())
-            && let Err(what) = client.speak(now, connection.get_mut())
+        let at = instant(now);
+        if let Some(client) = self.client.as_mut().filter(|client| client.connection.is_none())
+            && client.next_step() <= now
         {
-            self.failure.get_or_insert_with(|| Failure::new(now, what));
+            let for_ticket = std::mem::take(&mut client.lacks_ticket);
+            self.connect(now, for_ticket);
+        }
+        if let Some(client) = &mut self.client
+            && let Some(connection) = client.connection.and_then(|handle| self.connections.get_mut(&handle))
+        {
+            if let Some(migration) = client.bulk.migration.filter(|_| client.next_step() <= now) {
+                client.moved_to = Some(migration.to);
+                migrate(connection.get_mut(), at, migration.resets);
+            }
+            if let Err(what) = client.speak(now, connection.get_mut()) {
+                self.failure.get_or_insert_with(|| Failure::new(now, what));
+            }
         }
         for connection in self.connections.values_mut().map(RefCell::get_mut) {
             if connection.poll_timeout().is_some_and(|timeout| timeout <= at) {
@@ -413,7 +490,7 @@ impl Transport for QuicHost {
 
     fn observe(&mut self) {
         let observer = Observer::default();
-        let controller = self.controller.take().map(|controller| observer.observed(controller));
+        let controller = self.controller.take().map(|controller| observed(controller, observer.log()));
         self.transport = Arc::new(transport(&self.settings, controller));
         self.observer = Some(observer);
     }
@@ -449,7 +526,11 @@ impl Transport for QuicHost {
             see("refused_datagrams", messages.refused as f64);
         }
         let figures = |connection: &RefCell<Connection>| path_figures(&mut connection.borrow_mut());
-        let Some(path) = self.connections.values().next().and_then(figures) else { return };
+        let connection = client.connection.and_then(|handle| self.connections.get(&handle));
+        if client.bulk.resumes {
+            see("early_data", f64::from(u8::from(client.early_data)));
+        }
+        let Some(path) = connection.and_then(figures) else { return };
         see("sent_packets", path.sent_packets as f64);
         see("lost_packets", path.lost_packets as f64);
         see("congestion_events", path.congestion_events as f64);
@@ -516,10 +597,4 @@ fn transport(settings: &EndpointSettings, controller: Option<Factory>) -> Transp
 
 fn ecn_of(codepoint: Option<EcnCodepoint>) -> Ecn {
     codepoint.map_or(Ecn::NotEct, |codepoint| Ecn::from_bits(codepoint as u8))
-}
-
-/// Any instant: only differences to it matter.
-#[expect(clippy::disallowed_methods, reason = "instants begin anywhere; a run sees differences alone")]
-fn epoch() -> Instant {
-    Instant::now()
 }

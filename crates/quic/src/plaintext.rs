@@ -11,9 +11,11 @@
 //! CertificateVerify and Finished with ECDSA P-256 and SHA-256.
 //!
 //! # Departures
-//! - No Retry packets, no 0-RTT, no export of keys.
+//! - No Retry packets, no export of keys.
+//! - A ticket for 0-RTT (RFC 9001 section 4.6) is what the client remembers of an earlier connection:
+//!   no message carries it, and every server accepts it. Handshakes that resume have no certificate.
 //!
-//! As `endpoint.rs`, the file is compiled for each implementation.
+//! As `host.rs`, the file is compiled for each implementation.
 
 use std::any::Any;
 
@@ -25,21 +27,24 @@ use super::proto::crypto::{
 use super::proto::transport_parameters::TransportParameters;
 use super::proto::{Side, TransportError, TransportErrorCode};
 use super::{Cid, error};
-
-/// Bytes of a packet's tag (RFC 9001 section 5.3).
-pub(super) const TAG: usize = 16;
+use crate::wire::TAG;
 
 /// Lengths of handshake messages, transport parameters included where a message has them.
 const CLIENT_HELLO: usize = 280;
 const SERVER_HELLO: usize = 90;
 /// EncryptedExtensions, Certificate, CertificateVerify, Finished.
 const SERVER_FLIGHT: usize = 1080;
+/// With a ticket of 180 bytes, its binder and the offer of early data; and without certificate.
+const RESUMING_HELLO: usize = 510;
+const RESUMED_FLIGHT: usize = 130;
 const CLIENT_FINISHED: usize = 36;
 
 /// Encryption levels, in the order of their keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {
     Initial,
+    /// Data of a client that resumes (0-RTT).
+    Early,
     Handshake,
     /// The generation of a key update.
     OneRtt(u32),
@@ -62,6 +67,7 @@ impl Key {
             Level::Initial => (0, 0),
             Level::Handshake => (1, 0),
             Level::OneRtt(generation) => (2, generation),
+            Level::Early => (3, 0),
         };
         let mut tag = [0; TAG];
         tag[..8].copy_from_slice(&packet.to_be_bytes());
@@ -137,6 +143,8 @@ enum Step {
 pub(super) struct Plaintext {
     side: Side,
     step: Step,
+    /// The client resumes an earlier connection.
+    resumes: bool,
     /// Encoded parameters of this side.
     own: Vec<u8>,
     peer: Option<TransportParameters>,
@@ -153,18 +161,24 @@ impl Plaintext {
             Side::Client => Step::ClientHello,
             Side::Server => Step::AwaitClientHello,
         };
-        Plaintext { side, step, own, peer: None, pending: Vec::new(), generation: 0 }
+        Plaintext { side, step, resumes: false, own, peer: None, pending: Vec::new(), generation: 0 }
     }
 
-    /// Writes a message of at least `len` bytes: two bytes with the length of `contents`, these, and
-    /// padding; the message's own length stands before.
-    fn write(buf: &mut Vec<u8>, len: usize, contents: &[u8]) {
-        let len = len.max(4 + contents.len());
+    /// Of a client that remembers these parameters of the server.
+    pub(super) fn resumed(params: &TransportParameters, remembered: TransportParameters) -> Plaintext {
+        Plaintext { resumes: true, peer: Some(remembered), ..Plaintext::new(Side::Client, params) }
+    }
+
+    /// Writes a message of at least `len` bytes: two bytes with the length of `contents`, these, a byte
+    /// that is 1 if the connection resumes another, and padding; the message's own length stands before.
+    fn write(&self, buf: &mut Vec<u8>, len: usize, contents: &[u8]) {
+        let len = len.max(5 + contents.len());
         for length in [len, contents.len()] {
             buf.extend(u16::try_from(length).unwrap_or(u16::MAX).to_be_bytes());
         }
         buf.extend(contents);
-        buf.resize(buf.len() + len - 4 - contents.len(), 0);
+        buf.push(self.resumes.into());
+        buf.resize(buf.len() + len - 5 - contents.len(), 0);
     }
 
     /// The contents of the next whole message.
@@ -172,6 +186,7 @@ impl Plaintext {
         let length = |at| Some(usize::from(u16::from_be_bytes(*self.pending.get(at..)?.first_chunk()?)));
         let (len, contents) = (length(0)?, length(2)?);
         let message = self.pending.get(..len)?;
+        self.resumes |= message.get(4 + contents) == Some(&1);
         let contents = message.get(4..4 + contents)?.to_vec();
         self.pending.drain(..len);
         Some(contents)
@@ -197,11 +212,12 @@ impl Session for Plaintext {
     }
 
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
-        None
+        let key = Key { sender: Side::Client, level: Level::Early };
+        self.resumes.then(|| (Box::new(key) as Box<dyn HeaderKey>, Box::new(key) as Box<dyn PacketKey>))
     }
 
     fn early_data_accepted(&self) -> Option<bool> {
-        Some(false)
+        Some(self.resumes)
     }
 
     fn is_handshaking(&self) -> bool {
@@ -236,20 +252,20 @@ impl Session for Plaintext {
     fn write_handshake(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
         let (next, level) = match self.step {
             Step::ClientHello => {
-                Plaintext::write(buf, CLIENT_HELLO, &self.own);
+                self.write(buf, if self.resumes { RESUMING_HELLO } else { CLIENT_HELLO }, &self.own);
                 (Step::AwaitServerHello, None)
             }
             Step::ServerHello => {
-                Plaintext::write(buf, SERVER_HELLO, &[]);
+                self.write(buf, SERVER_HELLO, &[]);
                 (Step::ServerFlight, Some(Level::Handshake))
             }
             Step::ClientKeys => (Step::AwaitServerFlight, Some(Level::Handshake)),
             Step::ServerFlight => {
-                Plaintext::write(buf, SERVER_FLIGHT, &self.own);
+                self.write(buf, if self.resumes { RESUMED_FLIGHT } else { SERVER_FLIGHT }, &self.own);
                 (Step::AwaitClientFinished, Some(Level::OneRtt(0)))
             }
             Step::ClientFinished => {
-                Plaintext::write(buf, CLIENT_FINISHED, &[]);
+                self.write(buf, CLIENT_FINISHED, &[]);
                 (Step::Done, Some(Level::OneRtt(0)))
             }
             step => (step, None),
@@ -299,3 +315,6 @@ impl HmacKey for PlaintextCrypto {
         if own == signature { Ok(()) } else { Err(CryptoError) }
     }
 }
+
+/// The handshake of a client that remembers these parameters of the server.
+pub(super) struct Resumption(pub(super) TransportParameters);

@@ -8,27 +8,33 @@ mod host;
 #[path = "plaintext.rs"]
 mod plaintext;
 
+use std::any::Any;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
+use ackclock_units::Rate;
 use bytes::{Bytes, BytesMut};
 use quinn_proto as proto;
-use quinn_proto::congestion::{BbrConfig, CubicConfig, NewRenoConfig};
+use quinn_proto::congestion::{
+    BbrConfig, Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig,
+};
 use quinn_proto::crypto::{
     AeadKey, ClientConfig, CryptoError, HandshakeTokenKey, Keys, PacketKey, ServerConfig, Session, UnsupportedVersion,
 };
 use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{
     ConnectError, Connection, ConnectionId, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint,
-    EndpointConfig, SendStream, Side, Transmit, TransportError, TransportErrorCode,
+    EndpointConfig, RttEstimator, SendStream, Side, Transmit, TransportError, TransportErrorCode,
 };
 
-use crate::recovery::Observer;
+use crate::controller::{Adapted, Law};
+use crate::recovery::SharedLog;
 use crate::transfer::PathFigures;
+use crate::wire::TAG;
 pub(crate) use host::{Factory, Make, QuicHost};
 pub use plaintext::PlaintextCrypto;
-use plaintext::{Key, Level, Plaintext, TAG, keys};
+use plaintext::{Key, Level, Plaintext, Resumption, keys};
 
 type Cid<'a> = &'a ConnectionId;
 
@@ -65,6 +71,14 @@ fn poll_transmit(connection: &mut Connection, at: Instant, most: usize, buffer: 
     connection.poll_transmit(at, most, buffer)
 }
 
+/// The address of a client has changed; with `resets` it takes the path for another one.
+fn migrate(connection: &mut Connection, at: Instant, resets: bool) {
+    connection.local_address_changed();
+    if resets {
+        connection.path_changed(at);
+    }
+}
+
 /// The bytes of the chunk that the stream takes; `None` if it takes none.
 fn write(stream: &mut SendStream<'_>, chunk: Bytes) -> Option<usize> {
     stream.write_chunks(&mut [chunk]).ok().map(|written| written.bytes)
@@ -72,6 +86,7 @@ fn write(stream: &mut SendStream<'_>, chunk: Bytes) -> Option<usize> {
 
 fn path_figures(connection: &mut Connection) -> Option<PathFigures> {
     let path = connection.stats().path;
+    let ControllerMetrics { ssthresh, pacing_rate, .. } = connection.congestion_state().metrics();
     Some(PathFigures {
         sent_packets: path.sent_packets,
         lost_packets: path.lost_packets,
@@ -80,7 +95,128 @@ fn path_figures(connection: &mut Connection) -> Option<PathFigures> {
         mtu_bytes: path.current_mtu,
         rtt: path.rtt,
         min_rtt: Some(path.min_rtt),
+        ssthresh,
+        pacing_rate,
     })
+}
+
+/// A factory of the same controllers, observed.
+fn observed(inner: Factory, log: SharedLog) -> Factory {
+    Arc::new(ObservedFactory { inner, log })
+}
+
+struct ObservedFactory {
+    inner: Factory,
+    log: SharedLog,
+}
+
+impl ControllerFactory for ObservedFactory {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
+        let inner = Arc::clone(&self.inner).build(now, current_mtu);
+        Box::new(Observed { inner, log: self.log.clone() })
+    }
+}
+
+/// A controller that notes what it is told.
+struct Observed {
+    inner: Box<dyn Controller>,
+    log: SharedLog,
+}
+
+impl Controller for Observed {
+    fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
+        self.inner.on_sent(now, bytes, last_packet_number);
+    }
+
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
+        self.log.get().acked(now, sent);
+        self.inner.on_ack(now, sent, bytes, app_limited, rtt);
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
+        self.log.get().acks_end(in_flight);
+        self.inner.on_end_acks(now, in_flight, app_limited, largest);
+    }
+
+    fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent_congestion: bool, lost_bytes: u64) {
+        self.log.get().congested(now, sent, is_persistent_congestion, lost_bytes);
+        self.inner.on_congestion_event(now, sent, is_persistent_congestion, lost_bytes);
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.inner.on_mtu_update(new_mtu);
+    }
+
+    fn window(&self) -> u64 {
+        self.inner.window()
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        self.inner.metrics()
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(Observed { inner: self.inner.clone_box(), log: self.log.clone() })
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.inner.initial_window()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self.inner.into_any()
+    }
+}
+
+impl ControllerFactory for Law {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
+        Box::new(self.adapted(now, current_mtu))
+    }
+}
+
+impl Controller for Adapted {
+    fn on_sent(&mut self, now: Instant, bytes: u64, _last_packet_number: u64) {
+        self.sent(now, bytes);
+    }
+
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
+        self.acked(now, sent, bytes, app_limited, (rtt.get(), rtt.min()));
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _largest: Option<u64>) {
+        self.acks_end(now, in_flight, app_limited);
+    }
+
+    fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent_congestion: bool, lost_bytes: u64) {
+        self.congested(now, sent, is_persistent_congestion, lost_bytes);
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.resize(new_mtu);
+    }
+
+    fn window(&self) -> u64 {
+        self.bytes()
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        let mut metrics = ControllerMetrics::default();
+        (metrics.congestion_window, metrics.ssthresh) = (self.bytes(), self.ssthresh());
+        metrics.pacing_rate = self.rate().map(Rate::as_bps);
+        metrics
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.anew())
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.initial()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
 }
 
 fn error(code: TransportErrorCode, reason: &str) -> TransportError {
@@ -117,6 +253,17 @@ impl ClientConfig for PlaintextCrypto {
         params: &TransportParameters,
     ) -> Result<Box<dyn Session>, ConnectError> {
         Ok(Box::new(Plaintext::new(Side::Client, params)))
+    }
+}
+
+impl ClientConfig for Resumption {
+    fn start_session(
+        self: Arc<Self>,
+        _version: u32,
+        _server_name: &str,
+        params: &TransportParameters,
+    ) -> Result<Box<dyn Session>, ConnectError> {
+        Ok(Box::new(Plaintext::resumed(params, self.0)))
     }
 }
 

@@ -1,10 +1,12 @@
 //! What the implementations have in common: settings, a transfer, and the figures of a path.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
 
 use ackclock_units::Time;
 
+use crate::controller::{Law, Link};
 use crate::messages::Cadence;
 
 /// Bytes of connection IDs, the default of both implementations.
@@ -20,6 +22,27 @@ pub(crate) struct BulkTransfer {
     pub(crate) bytes: Option<u64>,
     /// Messages at a rate; `None` as fast as they leave.
     pub(crate) cadence: Option<Cadence>,
+    /// A first connection at time 0 lets this one send data at once (0-RTT).
+    pub(crate) resumes: bool,
+    pub(crate) migration: Option<Migration>,
+}
+
+/// The address of a client changes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Migration {
+    pub(crate) at: Time,
+    pub(crate) to: SocketAddr,
+    /// The client takes the path for another one: its window and round trips begin anew.
+    pub(crate) resets: bool,
+}
+
+/// Implementations take instants, of which a run has differences alone: these begin anywhere.
+#[expect(clippy::disallowed_methods, reason = "instants begin anywhere; a run sees differences alone")]
+static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// The instant of a time.
+pub(crate) fn instant(at: Time) -> Instant {
+    *EPOCH + Duration::from_nanos(at.as_nanos())
 }
 
 /// Settings of an endpoint.
@@ -31,6 +54,17 @@ pub(crate) struct EndpointSettings {
     pub(crate) window: u64,
     /// The most datagrams that are sent at one time (GSO).
     pub(crate) burst: usize,
+    /// The other end of a controller of ackclock.
+    pub(crate) link: Option<Arc<Link>>,
+    /// Packets leave with ECT(1).
+    pub(crate) scalable: bool,
+}
+
+impl EndpointSettings {
+    /// With a controller of ackclock.
+    pub(crate) fn with(self, law: Option<&Law>) -> EndpointSettings {
+        EndpointSettings { link: law.map(Law::link), scalable: law.is_some_and(Law::is_scalable), ..self }
+    }
 }
 
 /// What an implementation tells of its path.
@@ -42,4 +76,7 @@ pub(crate) struct PathFigures {
     pub(crate) mtu_bytes: u16,
     pub(crate) rtt: Duration,
     pub(crate) min_rtt: Option<Duration>,
+    /// Slow start threshold of the controller, bytes, and its rate, bits/s, if it says.
+    pub(crate) ssthresh: Option<u64>,
+    pub(crate) pacing_rate: Option<u64>,
 }

@@ -92,7 +92,8 @@
     const within = start.metric.replace(/[^.]*$/, "*");
     const once = data.runs.repetition.every((repetition) => repetition === 0);
     const metric = once && Figures.metrics(data, start.subject).includes(within) ? within : start.metric;
-    const state = data.asked ? { ...data.asked, chosen: true } : { kind: "boxes", ...Figures.choice(data, start.subject, metric), across: start.across };
+    const matrix = Figures.shares(data);
+    const state = data.asked ? { ...data.asked, chosen: true } : matrix ? { kind: "heat", ...matrix } : { kind: "boxes", ...Figures.choice(data, start.subject, metric), across: start.across };
     const tabs = element("div", { class: "tabs", role: "group" });
     const menus = element("div", { class: "menus" });
     const hint = element("p", { class: "hint" });

@@ -17,7 +17,7 @@ const Figures = (() => {
   const SUFFIX = /_(bps|ms|s|bytes)$/;
   const SUBJECTS = {
     flows: "flows", subflows: "subflows", links: "link directions", groups: "groups of flows", workloads: "workloads",
-    kinds: "kinds of traffic", live: "live runs", run: "runs",
+    kinds: "kinds of traffic", senders: "senders", hosts: "hosts", live: "live runs", run: "runs",
   };
 
   function words(part) {
@@ -176,10 +176,18 @@ const Figures = (() => {
     return { ...choice, x: x || "", y: y || "", color: "", column: column || "", row: row || "" };
   }
 
+  // The shares of the first of two senders, of which each has axes of its own: each against each.
+  function shares(data) {
+    if (!data.subjects.senders || !metrics(data, "senders").includes("share")) return null;
+    const names = independent(data, "senders", dimensions(data, "senders").filter((one) => one.is_axis)).map((one) => one.name);
+    const [y, x, column, row] = names.filter((name) => name.startsWith("hosts.")).concat(names.filter((name) => !name.startsWith("hosts.")));
+    return x && { subject: "senders", metric: "share", x, y, color: "", column: column || "", row: row || "", only: { id: 0 } };
+  }
+
   // What a kind of figure begins with.
   function start(data, kind, subject, metric) {
     const plain = choice(data, subject, metric);
-    if (kind === "heat") return for_heat(data, plain);
+    if (kind === "heat") return (metric === "share" && shares(data)) || for_heat(data, plain);
     return PLACES[kind].includes("x") ? plain : without_x(plain);
   }
 
@@ -332,7 +340,9 @@ const Figures = (() => {
   function frame(group, theme, width, x, y) {
     const { cells, across, down } = facets(group, 280, width);
     const key = group.color.name === "" ? null : legend(theme, group.color.values.filter((_, number) => number < 60), width);
-    const [left, right] = [62, 14];
+    // Names of rows stand left of the first facet of a line, and not between facets.
+    const rows = y.type === "category" ? Math.min(150, 34 + 6.5 * Math.max(...y.data.map((name) => String(name).length))) : 0;
+    const [left, right] = [Math.max(62, rows), 14];
     const wide = (width - left - right - (across - 1) * 58) / across;
     // Names that do not fit side by side are turned, as long as there are few.
     const names = x.type === "category" ? x.data.map(String) : [];
@@ -352,7 +362,8 @@ const Figures = (() => {
       const turn = turned ? { rotate: 35, width: 96, overflow: "truncate" } : {};
       const labels = names.length && names.length <= 24 ? { axisLabel: { color: theme.text, interval: 0, ...turn } } : {};
       option.xAxis.push(axis(theme, { gridIndex: number, nameLocation: "middle", nameGap: 28 + below, ...labels, ...x, name: x_name.join("\n") }));
-      option.yAxis.push(axis(theme, { gridIndex: number, nameLocation: "middle", nameGap: 46, ...y, name: cell.left === 0 ? y_name.join("\n") : "" }));
+      const aside = rows && cell.left > 0 ? { axisLabel: { show: false } } : {};
+      option.yAxis.push(axis(theme, { gridIndex: number, nameLocation: "middle", nameGap: left - 16, ...aside, ...y, name: cell.left === 0 ? y_name.join("\n") : "" }));
       option.title.push({
         text: titles[number].join("\n"), left: at.left, top: at.top - 24 - (titles[number].length - 1) * LINE, ...plain_title(theme),
       });
@@ -636,7 +647,7 @@ const Figures = (() => {
     const other = dimensions(data, choice.subject).find((one) => one.name === choice.y);
     if (!other || !group.x.name) return null;
     const x = { type: "category", data: group.x.values, name: group.x.label, splitArea: { show: false } };
-    const y = { type: "category", data: other.values, name: other.label, nameGap: 46 };
+    const y = { type: "category", data: other.values, name: other.label };
     const { option, cells, height } = frame(group, theme, width - 84, x, y);
     const all = [];
     cells.forEach((cell, number) => {
@@ -649,11 +660,11 @@ const Figures = (() => {
       all.push(...items.map((item) => item[2]));
       option.series.push({
         type: "heatmap", name: label(metric), data: items, xAxisIndex: number, yAxisIndex: number, encode: { value: 2 },
-        label: { show: items.length <= 60 && cells.length <= 4, formatter: (item) => show(item.value[2]), color: "#fff", textBorderColor: "#0008", textBorderWidth: 2 },
+        label: { show: items.length <= 60 && cells.length <= 4, formatter: (item) => (metric === "share" ? `${Math.round(100 * item.value[2])} %` : show(item.value[2])), color: "#fff", textBorderColor: "#0008", textBorderWidth: 2 },
         itemStyle: { borderColor: "transparent" },
       });
     });
-    const [low, high] = extremes(all);
+    const [low, high] = metric === "share" ? [0, 1] : extremes(all);
     option.visualMap = {
       min: low, max: high > low ? high : low + 1, dimension: 2, calculable: true, right: 0, top: 34, itemHeight: 120,
       text: [group.unit || "value", ""], textStyle: { color: theme.text }, inRange: { color: VIRIDIS }, formatter: show,
@@ -1158,7 +1169,7 @@ const Figures = (() => {
   }
 
   const SUBFLOW = ["rtt_ms", "cwnd_bytes", "in_flight_bytes", "retransmitted_packets"];
-  const SUBJECT_ORDER = ["flows", "groups", "workloads", "links", "live", "run"];
+  const SUBJECT_ORDER = ["senders", "flows", "groups", "workloads", "links", "hosts", "live", "run"];
 
   // The subject and the metrics of throughput and delay that there are.
   function main(data, subject = SUBJECT_ORDER.find((name) => data.subjects[name])) {
@@ -1251,6 +1262,8 @@ const Figures = (() => {
         if (heat.y) add(`heat-${subject}-${name}`, noted(data, heat, "heat"));
       }
     }
+    const matrix = shares(data);
+    if (matrix) add("heat-senders-share", noted(data, matrix, "heat"));
     if (data.subjects.subflows) add("subflows-goodput_bps", stacked(data, stacks(data, "goodput_bps")));
     const over = overlays(data);
     if (over) add("runs-time", overlay(data, { flow: over.flows[0], link: over.links[0] }));
@@ -1270,7 +1283,7 @@ const Figures = (() => {
 
   return {
     LIGHT, DARK, SUBJECTS, MAIN, label, unit, title, show, escape, short, dimensions, metrics, choice, without_x, PLACES, pooled, boxes, are_points, lines, expected, named, cdf, heat,
-    scatter, start, put, asked, stacked, stacks, time, overlays, overlay, multipath, subflows, gradients, reordering, displacement, density, queue, sequence, main, first, capital,
+    scatter, shares, start, put, asked, stacked, stacks, time, overlays, overlay, multipath, subflows, gradients, reordering, displacement, density, queue, sequence, main, first, capital,
   };
 })();
 globalThis.Figures = Figures;

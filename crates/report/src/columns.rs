@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 /// The values of flows, links or runs: a row for each of them and each run.
 #[derive(Debug)]
 pub(crate) struct SubjectTable {
-    /// `flows`, `subflows`, `links`, `kinds`, `groups`, `workloads`, `live` or `run`.
+    /// `senders`, `flows`, `subflows`, `links`, `kinds`, `groups`, `workloads`, `hosts`, `live` or `run`.
     pub(crate) name: &'static str,
     /// The run of each row, by its place in the report.
     pub(crate) runs: Vec<usize>,

@@ -32,6 +32,12 @@ const SUBFLOWS: &str = "subflows";
 /// The key of the punctuality and processor use of live runs.
 const LIVE: &str = "live";
 
+/// The key of the results of hosts with a stack of their own.
+const HOSTS: &str = "hosts";
+
+/// The key of the goodputs of flows and of such hosts, and their shares.
+const SENDERS: &str = "senders";
+
 /// The runs of several output directories, and their results.
 #[derive(Debug)]
 pub(crate) struct CollectedRuns {
@@ -143,7 +149,7 @@ impl OutputDir {
 /// Reads all results.
 pub(crate) fn results(dirs: &[PathBuf]) -> anyhow::Result<CollectedRuns> {
     let outputs = dirs.iter().map(|dir| OutputDir::read(dir)).collect::<anyhow::Result<Vec<_>>>()?;
-    let names = ["flows", SUBFLOWS, "links", "groups", "workloads", "kinds", LIVE, "run"];
+    let names = [SENDERS, "flows", SUBFLOWS, "links", "groups", "workloads", "kinds", HOSTS, LIVE, "run"];
     let mut results = CollectedRuns {
         outputs: Vec::new(),
         runs: Vec::new(),
@@ -203,7 +209,53 @@ fn add_subflows(subject: &mut SubjectTable, run: usize, flow: &Value) {
     }
 }
 
+/// The goodputs of a run by the names of flows and of receiving hosts, if a host has a stack that
+/// tells of one. A flow and a host of one name are one sender, of which a sweep uses one or the other.
+fn goodputs(summary: &Value) -> Vec<(String, f64)> {
+    let mut found: Vec<(String, f64)> = Vec::new();
+    let mut add = |name: &str, goodput: &Value| {
+        let Some(goodput) = goodput.as_f64() else { return };
+        match found.iter_mut().find(|(known, _)| known == name) {
+            Some((_, sum)) => *sum += goodput,
+            None => found.push((name.to_owned(), goodput)),
+        }
+    };
+    let list = |of: &'_ Value| of.as_array().cloned().unwrap_or_default();
+    let hosts = list(&summary[LIVE][HOSTS]);
+    if !hosts.iter().any(|host| host["results"]["goodput_bps"].is_number()) {
+        return found;
+    }
+    for flow in list(&summary["flows"]) {
+        let id = flow["id"].as_str().unwrap_or_default();
+        add(id.strip_suffix(".0").unwrap_or(id), &flow["goodput_bps"]);
+    }
+    hosts.iter().for_each(|host| add(host["id"].as_str().unwrap_or_default(), &host["results"]["goodput_bps"]));
+    found
+}
+
 impl CollectedRuns {
+    /// Adds what hosts with a stack of their own come to, and flows beside them.
+    fn add_hosts(&mut self, run: usize, summary: &Value) {
+        for subject in &mut self.subjects {
+            if subject.name == HOSTS {
+                for host in summary[LIVE][HOSTS].as_array().into_iter().flatten() {
+                    let name = |key| (key, host[key].as_str().unwrap_or_default());
+                    if host["results"].is_object() {
+                        subject.add(run, &host["results"], &[name("id"), name("stack")]);
+                    }
+                }
+            }
+            if subject.name == SENDERS {
+                let found = goodputs(summary);
+                let sum: f64 = found.iter().map(|(_, goodput)| goodput).sum();
+                for (name, goodput) in &found {
+                    let share = (found.len() > 1 && sum > 0.0).then(|| goodput / sum);
+                    subject.add(run, &json!({ "goodput_bps": goodput, "share": share }), &[("id", name)]);
+                }
+            }
+        }
+    }
+
     fn add(&mut self, output: usize, summary: &Value) {
         let run = self.runs.len();
         let mut rest = summary.as_object().cloned().unwrap_or_default();
@@ -243,6 +295,7 @@ impl CollectedRuns {
         for key in ["schema", "seed", "run", "index", "duration_s", "windows", "commands", "changes"] {
             rest.remove(key);
         }
+        self.add_hosts(run, summary);
         if let Some(live) = rest.remove(LIVE).filter(Value::is_object)
             && let Some(subject) = self.subjects.iter_mut().find(|subject| subject.name == LIVE)
         {
@@ -324,4 +377,28 @@ pub fn names(of: &Value) -> impl Iterator<Item = (&str, String)> {
         (None, None) => value.to_string(),
     };
     of["params"].as_object().into_iter().flatten().map(move |(axis, value)| (axis.as_str(), name(axis, value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_and_a_host_of_one_name_are_one_sender() {
+        let host = |id: &str, goodput: f64| json!({ "id": id, "results": { "goodput_bps": goodput } });
+        let summary = json!({
+            "flows": [{ "id": "one.0", "goodput_bps": 3.0 }, { "id": "other.0", "goodput_bps": 0.5 }],
+            "live": { "hosts": [host("other", 4.5), host("third", 2.0), { "id": "other_client", "results": {} }] },
+        });
+        let expected = [("one", 3.0), ("other", 5.0), ("third", 2.0)].map(|(id, goodput)| (id.to_owned(), goodput));
+        assert_eq!(goodputs(&summary), expected);
+        // Flows alone have a table of their own.
+        assert_eq!(goodputs(&json!({ "flows": summary["flows"] })), []);
+        let mut results = CollectedRuns { outputs: vec![], runs: vec![], subjects: vec![], expectations: vec![] };
+        results.subjects = [SENDERS, HOSTS].map(SubjectTable::new).into();
+        results.add_hosts(0, &summary);
+        let senders = results.subjects[0].json();
+        assert_eq!(senders["metrics"], json!({ "goodput_bps": [3.0, 5.0, 2.0], "share": [0.3, 0.5, 0.2] }));
+        assert_eq!(results.subjects[1].json()["metrics"]["goodput_bps"], json!([4.5, 2.0, null]));
+    }
 }

@@ -340,7 +340,7 @@ impl TcpRecording {
     /// A sender declares these bytes of its stream lost.
     pub(crate) fn declared(&mut self, now: Time, source: SenderId, data: (u64, u64), by_timeout: bool) {
         if let Some(log) = self.log(source) {
-            let lost = LostPacket { data: Some(data), by_timeout };
+            let lost = LostPacket { number: None, data: Some(data), by_timeout };
             self.add(now, source, TcpFact::Recovery(log, RecoveryEvent::Lost(lost)));
         }
     }

@@ -56,8 +56,11 @@ pub struct SentPacket {
 /// A packet that was declared lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostPacket {
+    /// Its number among the packets with application data; `None` if the stack does not say, or has no
+    /// packet numbers.
+    pub number: Option<u64>,
     /// The first byte of its data in the stream, and the number of bytes (a FIN counts as one);
-    /// `None` if the stack does not say which packet it was.
+    /// `None` if the stack does not say which data it was.
     pub data: Option<(u64, u64)>,
     /// The retransmission timer declared it lost.
     pub by_timeout: bool,

@@ -33,6 +33,12 @@ pub trait Transport: Send {
     /// returns its destination and codepoint; `None` if there is nothing to send now.
     fn output(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)>;
 
+    /// The address and port of the host now, if they are no longer those of its socket: datagrams leave
+    /// from there, and those for another address are discarded. Default: they have not changed.
+    fn moved_to(&self) -> Option<SocketAddr> {
+        None
+    }
+
     /// As [`Stack::next_deadline`].
     fn next_deadline(&self) -> Time;
 
@@ -78,7 +84,7 @@ impl<T: Transport> UdpHost<T> {
 impl<T: Transport> Stack for UdpHost<T> {
     fn input(&mut self, now: Time, packet: &[u8]) {
         if let Some(datagram) = read_udp(packet)
-            && datagram.to == self.local
+            && datagram.to == self.transport.moved_to().unwrap_or(self.local)
         {
             self.transport.input(now, datagram);
         }
@@ -87,12 +93,12 @@ impl<T: Transport> Stack for UdpHost<T> {
     fn output(&mut self, now: Time, buffer: &mut [u8]) -> Option<usize> {
         self.payload.clear();
         let (to, ecn) = self.transport.output(now, &mut self.payload)?;
-        let datagram = Datagram { from: self.local, to, ecn, payload: &self.payload };
+        let from = self.transport.moved_to().unwrap_or(self.local);
+        let datagram = Datagram { from, to, ecn, payload: &self.payload };
         let written = write_udp(datagram, buffer);
         if written.is_none() {
             let (bytes, most) = (self.payload.len(), buffer.len());
-            let what =
-                format!("a datagram of {bytes} bytes from {} to {to} does not fit the MTU of {most}", self.local);
+            let what = format!("a datagram of {bytes} bytes from {from} to {to} does not fit the MTU of {most}");
             self.failure.get_or_insert_with(|| Failure::new(now, what));
         }
         written
@@ -139,13 +145,9 @@ pub fn read_udp(packet: &[u8]) -> Option<Datagram<'_>> {
     };
     let Some(TransportSlice::Udp(udp)) = sliced.transport else { return None };
     let (header, payload) = (udp.to_header(), udp.payload());
-    let sum = match (source, destination) {
-        (IpAddr::V4(from), IpAddr::V4(to)) => header.calc_checksum_ipv4_raw(from.octets(), to.octets(), payload),
-        (IpAddr::V6(from), IpAddr::V6(to)) => header.calc_checksum_ipv6_raw(from.octets(), to.octets(), payload),
-        _ => return None,
-    };
     // RFC 768: zero is no checksum, over IPv4.
-    let is_right = sum.ok()? == header.checksum || (header.checksum == 0 && source.is_ipv4());
+    let is_right = checksum(source, destination, &header, payload)? == header.checksum
+        || (header.checksum == 0 && source.is_ipv4());
     is_right.then_some(Datagram {
         from: SocketAddr::new(source, header.source_port),
         to: SocketAddr::new(destination, header.destination_port),
@@ -162,11 +164,10 @@ pub fn write_udp(datagram: Datagram<'_>, buffer: &mut [u8]) -> Option<usize> {
     let ip_len = if from.is_ipv4() { Ipv4Header::MIN_LEN } else { Ipv6Header::LEN };
     let len = ip_len + usize::from(udp_len);
     let (ip, rest) = buffer.get_mut(..len)?.split_at_mut(ip_len);
-    let udp = match (from.ip(), to.ip()) {
+    match (from.ip(), to.ip()) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             let header = ipv4(source.octets(), destination.octets(), ecn, udp_len)?;
             ip.copy_from_slice(&header.to_bytes());
-            UdpHeader::with_ipv4_checksum(from.port(), to.port(), &header, payload)
         }
         (IpAddr::V6(source), IpAddr::V6(destination)) => {
             let header = Ipv6Header {
@@ -179,13 +180,46 @@ pub fn write_udp(datagram: Datagram<'_>, buffer: &mut [u8]) -> Option<usize> {
                 ..Ipv6Header::default()
             };
             ip.copy_from_slice(&header.to_bytes());
-            UdpHeader::with_ipv6_checksum(from.port(), to.port(), &header, payload)
         }
         _ => return None,
-    };
-    rest[..UdpHeader::LEN].copy_from_slice(&udp.ok()?.to_bytes());
+    }
+    let mut udp = UdpHeader { source_port: from.port(), destination_port: to.port(), length: udp_len, checksum: 0 };
+    udp.checksum = checksum(from.ip(), to.ip(), &udp, payload)?;
+    rest[..UdpHeader::LEN].copy_from_slice(&udp.to_bytes());
     rest[UdpHeader::LEN..].copy_from_slice(payload);
     Some(len)
+}
+
+/// The checksum of a datagram (RFC 768; RFC 8200 section 8.1), whatever its header says. `None` if it
+/// mixes IPv4 and IPv6.
+fn checksum(from: IpAddr, to: IpAddr, header: &UdpHeader, payload: &[u8]) -> Option<u16> {
+    let addresses = match (from, to) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => sum(&from.octets()) + sum(&to.octets()),
+        (IpAddr::V6(from), IpAddr::V6(to)) => sum(&from.octets()) + sum(&to.octets()),
+        _ => return None,
+    };
+    let mut rest = [0; 12];
+    rest[1] = IpNumber::UDP.0;
+    rest[2..4].copy_from_slice(&header.length.to_be_bytes());
+    rest[4..].copy_from_slice(&UdpHeader { checksum: 0, ..header.clone() }.to_bytes());
+    let mut sum = addresses + sum(&rest) + sum(payload);
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    // The sum is that of the machine's byte order, in its byte order (RFC 1071 section 2 B).
+    match u16::from_be_bytes((!(sum as u16)).to_ne_bytes()) {
+        0 => Some(0xffff),
+        sum => Some(sum),
+    }
+}
+
+/// The sum of words of 32 bits: a one's complement sum of 16 bits before it is folded (RFC 1071 section
+/// 2 C). Several are added at a time, without carries.
+fn sum(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<4>();
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    words.iter().chain([&last]).map(|&word| u64::from(u32::from_ne_bytes(word))).sum()
 }
 
 /// An IPv4 header that forbids fragmentation (`IP_PMTUDISC_DO`, which QUIC requires: RFC 9000

@@ -121,17 +121,26 @@ impl<W: Write> QlogSeq<W> {
                     out.push('}');
                 })
             }),
-            RecoveryEvent::Lost(LostPacket { data, by_timeout }) => self.out.add(|out| {
+            RecoveryEvent::Lost(LostPacket { number, data, by_timeout }) => self.out.add(|out| {
                 text(out, at, (flow, subflow), "packet_lost", |out| {
+                    let mut comma = "";
+                    if let Some(number) = number {
+                        out.push_str("\"header\":{\"packet_type\":\"1RTT\",\"packet_number\":");
+                        whole(out, number);
+                        out.push('}');
+                        comma = ",";
+                    }
                     if let Some((offset, bytes)) = data {
+                        out.push_str(comma);
                         out.push_str("\"frames\":[{\"frame_type\":\"stream\",\"stream_id\":0,\"offset\":");
                         whole(out, offset);
                         out.push_str(",\"raw\":{\"payload_length\":");
                         whole(out, bytes);
                         out.push_str("}}]");
+                        comma = ",";
                     }
                     if by_timeout {
-                        out.push_str(if data.is_some() { "," } else { "" });
+                        out.push_str(comma);
                         out.push_str("\"trigger\":\"pto_expired\"");
                     }
                 })
@@ -238,7 +247,7 @@ mod tests {
             ..RecoveryMetrics::default()
         };
         let second = RecoveryMetrics { ssthresh: Some(7240), congestion_window: Some(7240), ..first };
-        let lost = |data, by_timeout| RecoveryEvent::Lost(LostPacket { data, by_timeout });
+        let lost = |data, by_timeout| RecoveryEvent::Lost(LostPacket { number: None, data, by_timeout });
         let texts = written(&[
             (1500, None, RecoveryEvent::Metrics(first)),
             (1500, None, RecoveryEvent::State("Open")),
@@ -246,6 +255,7 @@ mod tests {
             (1501, None, RecoveryEvent::State("Open")),
             (1502, None, lost(Some((2896, 1448)), true)),
             (1502, None, lost(None, false)),
+            (1502, None, RecoveryEvent::Lost(LostPacket { number: Some(9), data: None, by_timeout: true })),
             (1502, None, RecoveryEvent::State("Loss")),
             (1502, None, RecoveryEvent::Metrics(second)),
             (1503, Some(2), RecoveryEvent::Metrics(first)),
@@ -257,12 +267,14 @@ mod tests {
         let all = "\"smoothed_rtt\":40.250000,\"congestion_window\":14480";
         let frame = "\"frames\":[{\"frame_type\":\"stream\",\"stream_id\":0,\"offset\":2896,\"raw\":\
                      {\"payload_length\":1448}}],\"trigger\":\"pto_expired\"";
+        let numbered = "\"header\":{\"packet_type\":\"1RTT\",\"packet_number\":9},\"trigger\":\"pto_expired\"";
         let header = "\"header\":{\"packet_type\":\"1RTT\",\"packet_number\":7},\"raw\":{\"length\":1200}";
         let expected = [
             event("1500.000000", "recovery_metrics_updated", all),
             event("1500.000000", "congestion_state_updated", "\"new\":\"Open\""),
             event("1502.000000", "packet_lost", frame),
             event("1502.000000", "packet_lost", ""),
+            event("1502.000000", "packet_lost", numbered),
             event("1502.000000", "congestion_state_updated", "\"old\":\"Open\",\"new\":\"Loss\""),
             event("1502.000000", "recovery_metrics_updated", "\"congestion_window\":7240,\"ssthresh\":7240"),
             event("1503.000000", "recovery_metrics_updated\",\"group_id\":\"bulk.0.subflow2", all),
