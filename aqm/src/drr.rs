@@ -15,7 +15,7 @@
 
 use ackclock_units::{Random, Time};
 
-use crate::books::{Books, memory_of};
+use crate::books::{Books, PACKET_OVERHEAD};
 use crate::slab::{Slab, SlabQueue};
 use crate::{Backlog, Counters, DropReason, Drops, Entry, Queued, Variable};
 
@@ -42,7 +42,6 @@ pub(crate) struct Drr<P, S> {
     /// The flow that a packet came to or left last, or that lost packets at a limit.
     touched: u32,
     slab: Slab<P>,
-    memory: u64,
     books: Books,
 }
 
@@ -116,7 +115,6 @@ pub(crate) struct FlowQueue<'a, P> {
     slab: &'a mut Slab<P>,
     queue: &'a mut SlabQueue,
     flow_bytes: &'a mut u64,
-    memory: &'a mut u64,
     books: &'a mut Books,
 }
 
@@ -127,7 +125,6 @@ impl<P: Queued> FlowQueue<'_, P> {
         let entry = self.slab.pop(self.queue)?;
         let bytes = entry.packet.wire_len();
         *self.flow_bytes -= u64::from(bytes);
-        *self.memory -= memory_of(&entry.packet);
         self.books.take(bytes);
         Some(entry)
     }
@@ -186,7 +183,6 @@ impl<P: Queued, S: Clone> Drr<P, S> {
             salt,
             touched: 0,
             slab: Slab::new(),
-            memory: 0,
             books: Books::default(),
         }
     }
@@ -214,7 +210,6 @@ impl<P: Queued, S> Drr<P, S> {
         *bytes += u64::from(packet.wire_len());
         let bound = &mut self.bounds[index as usize / BLOCK];
         *bound = (*bound).max(*bytes);
-        self.memory += memory_of(&packet);
         self.slab.push(&mut flow.queue, Entry { packet, enqueued_at: now });
         if !flow.listed {
             flow.deficit = self.quantum;
@@ -310,7 +305,6 @@ impl<P: Queued, S> Drr<P, S> {
                 slab: &mut self.slab,
                 queue: &mut flow.queue,
                 flow_bytes: &mut self.flow_bytes[index as usize],
-                memory: &mut self.memory,
                 books: &mut self.books,
             };
             if let Some(entry) = take(&mut flow.state, &mut queue) {
@@ -372,7 +366,6 @@ impl<P: Queued, S> Drr<P, S> {
             slab: &mut self.slab,
             queue: &mut flow.queue,
             flow_bytes: &mut self.flow_bytes[index as usize],
-            memory: &mut self.memory,
             books: &mut self.books,
         };
         (&mut flow.state, queue)
@@ -398,13 +391,14 @@ impl<P: Queued, S> Drr<P, S> {
         see("flow_backlog", Variable::Bytes(self.flow_bytes[self.touched as usize] as f64));
         see("new_flows", count(&self.new_flows));
         see("old_flows", count(&self.old_flows));
-        see("memory", Variable::Bytes(self.memory as f64));
+        see("memory", Variable::Bytes(self.memory() as f64));
     }
 
     /// Memory of all packets that wait.
     #[inline]
     pub(crate) fn memory(&self) -> u64 {
-        self.memory
+        let waiting = self.backlog();
+        waiting.bytes + PACKET_OVERHEAD * waiting.packets
     }
 
     /// Waiting packets and bytes.

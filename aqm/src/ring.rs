@@ -19,7 +19,7 @@ impl<T> Ring<T> {
     #[inline(always)]
     pub(crate) fn push(&mut self, entry: T) {
         if self.length == self.slots.len() {
-            self.grow();
+            return self.push_into_more(entry);
         }
         let place = self.place(self.length);
         self.slots[place] = Some(entry);
@@ -67,12 +67,13 @@ impl<T> Ring<T> {
 
     #[cold]
     #[inline(never)]
-    fn grow(&mut self) {
+    fn push_into_more(&mut self, entry: T) {
         let mut slots = Vec::with_capacity((2 * self.slots.len()).max(4));
         slots.extend(std::iter::from_fn(|| self.pop().map(Some)));
         self.length = slots.len();
         slots.resize_with((2 * self.slots.len()).max(4), || None);
         (self.slots, self.first) = (slots.into_boxed_slice(), 0);
+        self.push(entry);
     }
 }
 

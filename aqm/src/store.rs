@@ -66,6 +66,8 @@ impl<P: Queued> Store<P> {
     }
 
     /// Refuses a packet.
+    #[cold]
+    #[inline(never)]
     pub fn refuse(&mut self, packet: P, reason: DropReason, drops: &mut Drops<P>) {
         self.books.refuse(packet, reason, drops);
     }

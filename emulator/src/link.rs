@@ -209,16 +209,16 @@ impl Link {
     }
 
     /// The earliest time at which a packet arrives next.
-    #[inline]
+    #[inline(always)]
     pub fn next_due(&self) -> Time {
         (self.until + self.least_delay).min(self.wire.next_at())
     }
 
-    /// The packet that arrives after `n` others, if that is known: the link has no impairments, and
-    /// the transmission of the packet has begun.
-    #[inline]
-    pub fn upcoming(&self, n: usize) -> Option<&Packet> {
-        self.wire.get(n)
+    /// The three packets that arrive next, as far as they are known: the link has no impairments,
+    /// and the transmission of the packet has begun.
+    #[inline(always)]
+    pub fn upcoming(&self) -> [Option<&Packet>; 3] {
+        self.wire.first_three()
     }
 
     /// Does what is due until `now` on the sending side, then returns the next packet that has

@@ -65,9 +65,22 @@ impl<T> Pool<T> {
     where
         T: Default,
     {
-        let Some(slot) = self.free.pop() else { return self.insert(T::default()) };
-        self.slots[slot as usize].references = 1;
-        slot
+        self.claim_mut().0
+    }
+
+    /// The same with its contents, to be changed.
+    #[inline]
+    pub fn claim_mut(&mut self) -> (u32, &mut T)
+    where
+        T: Default,
+    {
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => self.insert(T::default()),
+        };
+        let entry = &mut self.slots[slot as usize];
+        entry.references = 1;
+        (slot, &mut entry.contents)
     }
 
     /// Starts to fetch the contents of `slot` into the cache.
@@ -92,6 +105,19 @@ impl<T> Pool<T> {
         &self.slots[slot as usize].occupied(slot).contents
     }
 
+    /// Uses the contents of `slot` and removes a reference to it, as [`Pool::release`].
+    #[inline(always)]
+    pub fn take_in<R>(&mut self, slot: u32, take: impl FnOnce(&T) -> R) -> R {
+        let entry = &mut self.slots[slot as usize];
+        entry.occupied(slot);
+        let result = take(&entry.contents);
+        entry.references -= 1;
+        if entry.references == 0 {
+            self.free.push(slot);
+        }
+        result
+    }
+
     /// The number of packets that refer to `slot`.
     #[inline]
     pub fn references(&self, slot: u32) -> u32 {
@@ -108,12 +134,7 @@ impl<T> Pool<T> {
     /// Removes a reference to `slot`; the last one frees it.
     #[inline]
     pub fn release(&mut self, slot: u32) {
-        let entry = &mut self.slots[slot as usize];
-        entry.occupied(slot);
-        entry.references -= 1;
-        if entry.references == 0 {
-            self.free.push(slot);
-        }
+        self.take_in(slot, |_| ());
     }
 
     /// The number of occupied slots.

@@ -162,15 +162,15 @@ impl LinkDirection {
     }
 
     /// [`Link::next_due`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_due(&self) -> Time {
         self.link.next_due()
     }
 
     /// [`Link::upcoming`].
     #[inline]
-    pub(crate) fn upcoming(&self, n: usize) -> Option<&Packet> {
-        self.link.upcoming(n)
+    pub(crate) fn upcoming(&self) -> [Option<&Packet>; 3] {
+        self.link.upcoming()
     }
 
     /// The link, to be recorded.

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use ackclock_tcp::{LossDeclaration, SentAs, Stamp};
 use ackclock_trace::Displacement;
-use ackclock_units::{Span, Time, prefetch};
+use ackclock_units::{Ring, Span, Time, prefetch};
 
 use crate::index::FlowId;
 use crate::record::{SenderId, TcpRecording};
@@ -19,7 +19,6 @@ pub use cause::LOST_ON_LINK;
 pub(crate) use cause::{Culprit, RECEIVER, Reason};
 use counts::TruthCounts;
 use losses::transmission;
-use ring::PlainRing;
 use transmission::{TransmissionFate, UnjudgedTransmission};
 use trouble::{Decided, Declared, Trouble};
 
@@ -27,7 +26,6 @@ mod cause;
 mod counts;
 mod losses;
 mod missing;
-mod ring;
 mod transmission;
 mod trouble;
 
@@ -37,7 +35,7 @@ mod trouble;
 #[derive(Debug)]
 pub(crate) struct Truth {
     /// Transmissions that were not judged yet, in order of sending.
-    sent: PlainRing<UnjudgedTransmission>,
+    sent: Ring<UnjudgedTransmission>,
     /// Number of the first of them.
     first: u64,
     /// One past the highest byte sent.
@@ -59,7 +57,7 @@ pub(crate) struct Truth {
 impl Truth {
     pub(crate) fn new(SenderId { flow, subflow }: SenderId) -> Truth {
         Truth {
-            sent: PlainRing::new(),
+            sent: Ring::new(),
             first: 1,
             end: 0,
             arrivals: 0,

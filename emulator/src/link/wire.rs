@@ -112,12 +112,12 @@ impl Wire {
         }
     }
 
-    /// The n-th packet behind the one that arrives next, if it is known.
+    /// The three packets that arrive next, if they are known.
     #[inline(always)]
-    pub(super) fn get(&self, n: usize) -> Option<&Packet> {
+    pub(super) fn first_three(&self) -> [Option<&Packet>; 3] {
         match self {
-            Wire::Plain(line) => line.get(n),
-            Wire::Impaired(_) => None,
+            Wire::Plain(line) => [line.get(0), line.get(1), line.get(2)],
+            Wire::Impaired(_) => [None; 3],
         }
     }
 

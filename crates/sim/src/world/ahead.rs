@@ -16,15 +16,15 @@ impl World {
     /// A link has just delivered a packet, which is dealt with next.
     #[inline]
     pub(super) fn look_ahead(&self, direction: DirectionId) {
-        let link = &self.directions[direction];
+        let [first, second, third] = self.directions[direction].upcoming();
         let host = |packet: &Packet| self.routes.behind(RouteId::of_packet(packet.route), packet.hop).err();
-        if let Some(host) = link.upcoming(0).and_then(host) {
+        if let Some(host) = first.and_then(host) {
             self.prefetch_behind(host);
         }
-        if let Some(host) = link.upcoming(1).and_then(host) {
+        if let Some(host) = second.and_then(host) {
             self.prefetch_state(host);
         }
-        if let Some(packet) = link.upcoming(2) {
+        if let Some(packet) = third {
             self.pool.prefetch(packet.slot);
             if let Some(host) = host(packet) {
                 self.prefetch_place(host);

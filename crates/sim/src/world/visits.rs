@@ -3,15 +3,129 @@
 //! Nearly all visits are packets that reach ackclock endpoints and are not recorded. They have a
 //! fast path of their own, which does the same as the general one without its checks.
 
-use ackclock_packet::{Class, Flags, Packet, flow_hash};
-use ackclock_tcp::Acknowledgment;
+use ackclock_emulator::LinkEvent;
+use ackclock_events::Wakeups;
+use ackclock_packet::{Class, Flags, Packet, Pool, flow_hash};
+use ackclock_tcp::{Acknowledgment, Endpoint};
 use ackclock_units::{Ecn, Time};
 
-use super::routes::RoutedPacket;
+use super::routes::{RouteTable, RoutedPacket};
 use super::{Contents, World};
+use crate::direction::LinkDirection;
+use crate::flow::Flow;
 use crate::host::{Host, range_sent};
-use crate::index::{HostId, Identifier, RouteId};
+use crate::index::{DirectionId, HostId, Identifier, IndexVec, RouteId};
 use crate::record::SenderId;
+
+/// What the departure of a plain endpoint's segments takes.
+struct Departures<'a> {
+    pool: &'a mut Pool<Contents>,
+    spare: &'a mut u32,
+    routes: &'a RouteTable,
+    directions: &'a mut IndexVec<DirectionId, LinkDirection>,
+    wakeups: &'a mut Wakeups,
+    events: &'a mut Vec<LinkEvent>,
+    notes: bool,
+}
+
+/// These parts of the world, beside its hosts and flows.
+macro_rules! departures {
+    ($world:expr) => {
+        Departures {
+            pool: &mut $world.pool,
+            spare: &mut $world.spare,
+            routes: &$world.routes,
+            directions: &mut $world.directions,
+            wakeups: &mut $world.direction_wakeups,
+            events: &mut $world.events,
+            notes: $world.records.notes,
+        }
+    };
+}
+
+/// The pending segments that have departed.
+enum Departed {
+    /// All of them; the next deadline is then.
+    All(Time),
+    /// Some of them.
+    Some(Rest),
+}
+
+/// What is to be done before others depart.
+enum Rest {
+    /// The events of a link.
+    Events(DirectionId),
+    /// A segment whose first link, if there is one, is shown its headers.
+    Shown(Ecn),
+    /// The end of the connection.
+    Ended,
+}
+
+impl Departures<'_> {
+    /// Sends the pending segments of an endpoint, a sender or a receiver.
+    #[inline(always)]
+    fn send_all<const SENDER: bool>(
+        &mut self,
+        now: Time,
+        host: HostId,
+        endpoint: &mut Endpoint,
+        flow: &mut Flow,
+    ) -> Departed {
+        let mut contents = self.pool.get_mut(*self.spare);
+        let mut next = endpoint.transmit(now, &mut contents.segment);
+        if let Some(ecn) = next {
+            let route = RouteId::of_host(host);
+            let direction = match self.routes.behind(route, 0) {
+                Ok(direction) if !self.directions[direction].looks() => direction,
+                _ => return Departed::Some(Rest::Shown(ecn)),
+            };
+            let link = &mut self.directions[direction];
+            while let Some(ecn) = next {
+                let (segment, truth) = (&contents.segment, &mut flow.truth);
+                contents.number = if !SENDER {
+                    truth.receiver_sent()
+                } else if let Some(range) = range_sent(endpoint, segment) {
+                    truth.sent(
+                        endpoint.sender().stamp(now),
+                        range,
+                        endpoint.sender().sent_as(),
+                        segment.payload.len > 0,
+                    )
+                } else {
+                    0
+                };
+                let mut packet = Packet {
+                    flow_hash: flow.hashes[usize::from(!SENDER)],
+                    slot: 0,
+                    wire_len: segment.wire_len(),
+                    route: route.number(),
+                    hop: 1,
+                    ecn,
+                    class: Class::new(flow.dscp, segment.is_pure_ack()),
+                };
+                let (spare, free) = self.pool.claim_mut();
+                (packet.slot, contents) = (std::mem::replace(self.spare, spare), free);
+                link.offer(now, packet, self.events);
+                if !self.events.is_empty() || self.notes {
+                    self.wakeups.arm(direction.slot(), link.next_due());
+                    return Departed::Some(Rest::Events(direction));
+                }
+                next = endpoint.transmit(now, &mut contents.segment);
+            }
+            // Mostly other packets arrive before.
+            let due = link.next_due();
+            if due != self.wakeups.armed_at(direction.slot()) {
+                self.wakeups.arm(direction.slot(), due);
+            }
+        }
+        if endpoint.is_finished() && !flow.is_finished() {
+            return Departed::Some(Rest::Ended);
+        }
+        let due = endpoint.next_deadline();
+        // As in `pump`.
+        Departed::All(if SENDER { due.min(flow.acts_at()) } else { due })
+    }
+}
 
 impl World {
     /// Returns true if visits to endpoints take the fast path: no flow is recorded, no host is
@@ -30,127 +144,152 @@ impl World {
     }
 
     /// A packet has reached its host.
-    #[inline]
+    #[inline(always)]
     pub(super) fn arrive(&mut self, now: Time, host: HostId, packet: &Packet) {
         if !self.is_plain {
             return self.arrive_observed(now, host, *packet);
         }
+        if host.is_sender() {
+            self.reach_sender(now, host, packet);
+        } else {
+            self.reach_receiver(now, host, packet);
+        }
+    }
+
+    fn reach_sender(&mut self, now: Time, host: HostId, packet: &Packet) {
         let Host::Endpoint(endpoint) = &mut self.hosts[host] else {
             return self.arrive_observed(now, host, *packet);
         };
-        let Contents { segment, number } = self.pool.get(packet.slot);
-        let (number, flow) = (*number, &mut self.flows[host.flow()]);
-        if host.is_sender() {
-            let arrival = endpoint.input(now, segment, packet.ecn);
-            self.pool.release(packet.slot);
-            flow.measure_ack(&arrival, || Some(endpoint.sender().cwnd()));
-            if endpoint.sender().loss().scoreboard().has_loss_declarations() {
-                let truth = &mut flow.truth;
-                endpoint
-                    .sender_mut()
-                    .scoreboard_mut()
-                    .loss_declarations()
-                    .for_each(|declared| truth.declared(now, declared, None));
+        let flow = &mut self.flows[host.flow()];
+        let (arrival, number) = self
+            .pool
+            .take_in(packet.slot, |contents| (endpoint.input(now, &contents.segment, packet.ecn), contents.number));
+        flow.measure_ack(&arrival, || Some(endpoint.sender().cwnd()));
+        if endpoint.sender().loss().scoreboard().has_loss_declarations() {
+            let truth = &mut flow.truth;
+            endpoint
+                .sender_mut()
+                .scoreboard_mut()
+                .loss_declarations()
+                .for_each(|declared| truth.declared(now, declared, None));
+        }
+        if flow.truth.has_losses() {
+            flow.truth.sender_received(
+                now,
+                number,
+                endpoint.sender().sequence().acked_bytes(),
+                endpoint.sender().rtt().srtt(),
+                None,
+            );
+        }
+        if !flow.fill(now, &mut **endpoint) {
+            return self.drive_plain(now, host);
+        }
+        if flow.is_complete(endpoint.sender().sequence().acked_bytes()) {
+            flow.complete(now, &self.hosts[host.peer()]);
+            self.pump_plain(now, host);
+            return;
+        }
+        match departures!(self).send_all::<true>(now, host, endpoint, flow) {
+            Departed::All(due) => self.host_wakeups.arm_by(host.slot(), due),
+            Departed::Some(rest) => {
+                self.pump_rest(now, host, rest);
             }
-            if flow.truth.has_losses() {
-                flow.truth.sender_received(
-                    now,
-                    number,
-                    endpoint.sender().sequence().acked_bytes(),
-                    endpoint.sender().rtt().srtt(),
-                    None,
-                );
+        }
+    }
+
+    fn reach_receiver(&mut self, now: Time, host: HostId, packet: &Packet) {
+        let Host::Endpoint(endpoint) = &mut self.hosts[host] else {
+            return self.arrive_observed(now, host, *packet);
+        };
+        let flow = &mut self.flows[host.flow()];
+        flow.measure_packet(now, packet.wire_len, || endpoint.receiver().received());
+        let number = self.pool.take_in(packet.slot, |contents| {
+            endpoint.input(now, &contents.segment, packet.ecn);
+            contents.number
+        });
+        if number > 0 {
+            flow.truth.arrived(now, number, |from, to| endpoint.receiver().holds(from, to), None);
+        }
+        endpoint.read(u64::MAX);
+        if flow.has_application() || endpoint.receiver().is_finished() {
+            return self.act_on_data(now, host);
+        }
+        match departures!(self).send_all::<false>(now, host, endpoint, flow) {
+            Departed::All(due) => self.host_wakeups.arm_by(host.slot(), due),
+            Departed::Some(rest) => {
+                self.pump_rest(now, host, rest);
             }
-            let acked = if flow.fill(now, &mut **endpoint) {
-                endpoint.sender().sequence().acked_bytes()
-            } else {
-                let state = &mut self.hosts[host];
-                flow.drive(now, state);
-                state.acked_bytes()
-            };
-            if flow.is_complete(acked) {
-                flow.complete(now, &self.hosts[host.peer()]);
-            }
-        } else {
-            flow.measure_packet(now, packet.wire_len, || endpoint.receiver().received());
-            endpoint.input(now, segment, packet.ecn);
-            self.pool.release(packet.slot);
-            if number > 0 {
-                flow.truth.arrived(now, number, |from, to| endpoint.receiver().holds(from, to), None);
-            }
-            endpoint.read(u64::MAX);
-            let peer_finished = endpoint.receiver().is_finished();
-            if flow.has_application() {
-                flow.receive(now, &mut self.hosts[host]);
-            }
-            if peer_finished && !flow.is_answering() {
-                self.hosts[host].close(now);
-            }
+        }
+    }
+
+    /// What has reached a sender lets its application do more than fill the send buffer.
+    #[inline(never)]
+    fn drive_plain(&mut self, now: Time, host: HostId) {
+        let (flow, state) = (&mut self.flows[host.flow()], &mut self.hosts[host]);
+        flow.drive(now, state);
+        if flow.is_complete(state.acked_bytes()) {
+            flow.complete(now, &self.hosts[host.peer()]);
+        }
+        self.pump_plain(now, host);
+    }
+
+    /// What has reached a receiver is for an application, or is all that there is.
+    #[inline(never)]
+    fn act_on_data(&mut self, now: Time, host: HostId) {
+        let (flow, state) = (&mut self.flows[host.flow()], &mut self.hosts[host]);
+        let peer_finished = state.peer_finished();
+        if flow.has_application() {
+            flow.receive(now, state);
+        }
+        if peer_finished && !flow.is_answering() {
+            state.close(now);
         }
         self.pump_plain(now, host);
     }
 
     /// Sends the pending segments of an ackclock endpoint, and notes the end of a transfer. Returns
     /// the time of its next deadline.
-    #[inline(always)]
+    #[inline(never)]
     fn pump_plain(&mut self, now: Time, host: HostId) -> Time {
-        let route = RouteId::of_host(host);
-        let direction = match self.routes.behind(route, 0) {
-            Ok(direction) if !self.directions[direction].looks() => direction,
-            _ => return self.pump(now, host, false),
-        };
-        let is_sender = host.is_sender();
-        let mut sends = false;
         loop {
-            let World { hosts, flows, pool, directions, direction_wakeups, events, spare, records, .. } = &mut *self;
-            let Host::Endpoint(endpoint) = &mut hosts[host] else { return Time::NEVER };
-            let (flow, link) = (&mut flows[host.flow()], &mut directions[direction]);
-            let mut settles = false;
-            while !settles {
-                let contents = pool.get_mut(*spare);
-                let Some(ecn) = endpoint.transmit(now, &mut contents.segment) else { break };
-                let (segment, truth) = (&contents.segment, &mut flow.truth);
-                contents.number = if !is_sender {
-                    truth.receiver_sent()
-                } else if let Some(range) = range_sent(endpoint, segment) {
-                    truth.sent(
-                        endpoint.sender().stamp(now),
-                        range,
-                        endpoint.sender().sent_as(),
-                        segment.payload.len > 0,
-                    )
-                } else {
-                    0
-                };
-                let packet = Packet {
-                    flow_hash: flow.hashes[usize::from(!is_sender)],
-                    slot: *spare,
-                    wire_len: segment.wire_len(),
-                    route: route.number(),
-                    hop: 1,
-                    ecn,
-                    class: Class::new(flow.dscp, segment.is_pure_ack()),
-                };
-                *spare = pool.claim();
-                link.offer(now, packet, events);
-                sends = true;
-                settles = !events.is_empty() || records.notes;
+            let Host::Endpoint(endpoint) = &mut self.hosts[host] else { return Time::NEVER };
+            let (mut departures, flow) = (departures!(self), &mut self.flows[host.flow()]);
+            let departed = if host.is_sender() {
+                departures.send_all::<true>(now, host, endpoint, flow)
+            } else {
+                departures.send_all::<false>(now, host, endpoint, flow)
+            };
+            match departed {
+                Departed::All(due) => {
+                    self.host_wakeups.arm_by(host.slot(), due);
+                    return due;
+                }
+                Departed::Some(Rest::Events(direction)) => self.settle_events(direction),
+                Departed::Some(rest) => return self.pump_rest(now, host, rest),
             }
-            if settles {
+        }
+    }
+
+    /// The same once some have left.
+    #[inline(never)]
+    fn pump_rest(&mut self, now: Time, host: HostId, rest: Rest) -> Time {
+        match rest {
+            Rest::Events(direction) => {
                 self.settle_events(direction);
-                continue;
+                self.pump_plain(now, host)
             }
-            let (due, is_finished) = (endpoint.next_deadline(), endpoint.is_finished() && !flow.is_finished());
-            if sends {
-                direction_wakeups.arm(direction.slot(), link.next_due());
+            Rest::Shown(ecn) => {
+                self.send(now, host, ecn, false);
+                self.pump(now, host, false)
             }
-            if is_finished {
+            Rest::Ended => {
                 self.ended(now, host);
+                let due = self.hosts[host].next_deadline(now);
+                let due = if host.is_sender() { due.min(self.flows[host.flow()].acts_at()) } else { due };
+                self.host_wakeups.arm_by(host.slot(), due);
+                due
             }
-            // As in `pump`.
-            let due = if is_sender { due.min(self.flows[host.flow()].acts_at()) } else { due };
-            self.host_wakeups.arm_by(host.slot(), due);
-            return due;
         }
     }
 

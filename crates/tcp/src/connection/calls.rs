@@ -157,15 +157,16 @@ impl Endpoint {
             return 0;
         }
         self.sender.writing.set_more(flags.more);
-        match self.config.transfer.send_space {
-            SpaceRule::Bytes | SpaceRule::Segments => {}
+        let space = match self.config.transfer.send_space {
+            SpaceRule::Bytes => self.sender.send_space_in_bytes(),
+            SpaceRule::Segments => self.sender.send_space(),
             SpaceRule::Linux => return self.sender.fill_buffers(bytes, flags),
             SpaceRule::Tuned => return self.sender.fill_tuned(bytes),
-        }
+        };
         if !self.sender.writing.is_below_lowat(self.sender.sequence.unsent()) {
             return 0;
         }
-        let taken = bytes.min(self.sender.send_space());
+        let taken = bytes.min(space);
         self.sender.sequence.write(taken);
         taken
     }

@@ -353,11 +353,14 @@ impl Endpoint {
     }
 
     /// Describes what, beside the data, decides about the ACK.
-    #[inline]
+    #[inline(always)]
     fn describe_arrival(&mut self, now: Time, segment: &Segment) {
-        if !self.receiver.is_described() {
-            return;
+        if self.receiver.is_described() {
+            self.describe(now, segment);
         }
+    }
+
+    fn describe(&mut self, now: Time, segment: &Segment) {
         if self.receiver.is_tuned() {
             self.tune(now, segment);
         }
@@ -593,11 +596,13 @@ impl Endpoint {
     /// is not.
     #[inline(always)]
     fn input_predicted(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Option<Acknowledgment> {
-        if !self.sender.predicts
-            || self.state != State::Established
-            || !self.receiver.expects(segment.seq, segment.payload.len)
-            || !self.sender.is_ordinary(segment, ecn)
-        {
+        if !self.sender.predicts || !self.receiver.expects(segment.seq, segment.payload.len) {
+            return None;
+        }
+        if self.sender.burst.idles() {
+            return self.input_idle(now, segment, ecn);
+        }
+        if self.state != State::Established || !self.sender.is_ordinary(segment, ecn) {
             return None;
         }
         debug_assert!(self.sender.may_predict());
@@ -627,14 +632,41 @@ impl Endpoint {
         }
         self.count_predicted(now, segment, ecn, left);
         if payload > 0 {
-            self.receiver.check(left, segment.payload);
-            self.describe_arrival(now, segment);
-            self.receiver.receive_next(now, left + u64::from(payload), payload);
-            if self.socket.discards() {
-                self.read(u64::MAX);
-            }
+            self.take_next(now, segment, left);
         }
         Some(self.sender.acknowledgment(acked.into()))
+    }
+
+    /// The same at an end that has nothing to send and nothing in flight: an expected segment is
+    /// data with the acknowledgment that is known.
+    #[inline(always)]
+    fn input_idle(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Option<Acknowledgment> {
+        debug_assert!(self.sender.loss.board.is_empty() && self.sender.is_quiet());
+        debug_assert!(self.sender.may_predict() && self.state == State::Established);
+        let una = self.sender.sequence.una();
+        if segment.ack != self.sender.sequence.lower(una)
+            || segment.payload.len == 0
+            || !self.sender.has_ordinary_header(segment, ecn)
+        {
+            return None;
+        }
+        let left = self.receiver.next();
+        self.sender.take_stream_segment(now, segment, left, una);
+        self.count_predicted(now, segment, ecn, left);
+        self.take_next(now, segment, left);
+        Some(self.sender.acknowledgment(0))
+    }
+
+    /// Takes in the data that is next, from `left` on.
+    #[inline(always)]
+    fn take_next(&mut self, now: Time, segment: &Segment, left: u64) {
+        let payload = segment.payload.len;
+        self.receiver.check(left, segment.payload);
+        self.describe_arrival(now, segment);
+        self.receiver.receive_next(now, left + u64::from(payload), payload);
+        if self.socket.discards() {
+            self.read(u64::MAX);
+        }
     }
 
     /// Takes in data that lies beyond a gap, or before one, at the receiver of a stream; `None`,

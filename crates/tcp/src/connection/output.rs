@@ -35,6 +35,7 @@ impl Endpoint {
     /// The long way, which knows every case.
     #[inline(never)]
     fn transmit_any(&mut self, now: Time, out: &mut Segment) -> Option<Ecn> {
+        self.sender.burst.end();
         self.sender.counters.window_stopped = false;
         self.sender.note_writes(now);
         let ecn = self.next_segment(now, out);
@@ -118,17 +119,24 @@ impl Endpoint {
         if self.sender.burst.goes_on(now) {
             return Straight::Sent(self.sender.write_full(self.ports, out));
         }
+        if self.sender.burst.is_over(now) {
+            self.sender.stop_at_cwnd(now, self.state);
+            return Straight::Nothing;
+        }
         self.send_straight(now, out, unsent)
     }
 
     #[inline]
     fn send_straight(&mut self, now: Time, out: &mut Segment, unsent: u64) -> Straight {
-        if self.sender.burst.is_over(now) {
-            self.sender.stop_at_cwnd(now, self.state);
-            return Straight::Nothing;
-        }
-        self.sender.burst.end();
-        if !self.is_plain() {
+        self.sender.burst.begin();
+        if self.sender.burst.is_calm() {
+            debug_assert_eq!(self.is_plain(), self.sender.has_plain_state());
+            if !self.sender.has_plain_state() {
+                return Straight::No;
+            }
+        } else if self.is_plain() {
+            self.sender.burst.calm_down();
+        } else {
             return Straight::No;
         }
         if unsent == 0 && self.sender.loss.board.is_empty() {
@@ -217,7 +225,9 @@ impl Endpoint {
         );
         self.write_common(now, out, Flags::NONE);
         out.seq = self.sender.sequence.lower(self.sender.sequence.nxt());
-        out.sack = sack;
+        if let Some(sack) = sack {
+            out.sack = sack;
+        }
         self.sender.ecn.reflect_answer(out);
         let is_forgotten = self.is_forgotten();
         self.sender.add_option(now, out, is_forgotten, &self.receiver);
@@ -291,7 +301,9 @@ impl Endpoint {
         }
         self.write_common(now, out, flags);
         out.seq = self.sender.sequence.lower(piece.seq);
-        out.sack = sack;
+        if let Some(sack) = sack {
+            out.sack = sack;
+        }
         out.payload = Payload { offset: piece.seq - 1, len: piece.payload };
         let is_forgotten = self.is_forgotten();
         self.sender.add_option(now, out, is_forgotten, &self.receiver);

@@ -21,6 +21,7 @@ impl Timers {
     }
 
     /// When the first of them expires.
+    #[inline]
     pub(crate) fn next_rare(&self) -> Time {
         self.time_wait_at.min(self.handshake_at).min(self.fin_wait_2_at)
     }

@@ -461,10 +461,11 @@ impl Receiver {
         self.sack.blocks(&self.reassembly, (self.irs, self.next), room, dsack)
     }
 
-    /// The SACK option for the next ACK where SACK is agreed on, empty if there is nothing to report.
+    /// The SACK option for the next ACK where SACK is agreed on; `None` if there is nothing to
+    /// report.
     #[inline]
-    pub(crate) fn sack_option(&self, agreed: bool, room: usize, dsack: bool) -> SackBlocks {
-        if agreed && self.has_report() { self.sack_blocks(room, dsack) } else { SackBlocks::default() }
+    pub(crate) fn sack_option(&self, agreed: bool, room: usize, dsack: bool) -> Option<SackBlocks> {
+        (agreed && self.has_report()).then(|| self.sack_blocks(room, dsack))
     }
 
     /// Returns `true` if a duplicate waits to be reported.

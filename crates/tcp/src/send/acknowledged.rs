@@ -257,13 +257,22 @@ impl Sender {
     /// missing or waited for.
     #[inline(always)]
     pub(crate) fn is_ordinary(&self, segment: &Segment, ecn: Ecn) -> bool {
+        self.has_ordinary_header(segment, ecn) && self.is_quiet()
+    }
+
+    /// Nothing that this end has sent is missing or waited for.
+    #[inline(always)]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.loss.recovery.is_quiet() && self.persist.is_quiet() && self.path.probing.size == 0
+    }
+
+    /// Returns `true` if a segment has an ordinary header.
+    #[inline(always)]
+    pub(crate) fn has_ordinary_header(&self, segment: &Segment, ecn: Ecn) -> bool {
         let flags = segment.flags.bits() & !Flags::PSH.bits();
         flags == Flags::ACK.bits()
             && segment.sack.is_empty()
             && self.negotiated.expects(segment.timestamps)
-            && self.loss.recovery.is_quiet()
-            && self.persist.is_quiet()
-            && self.path.probing.size == 0
             && ecn != Ecn::Ce
             && (!self.ecn.may_arrive_marked() || self.ecn.is_ordinary(segment.payload.len, ecn))
     }
@@ -306,7 +315,11 @@ impl Sender {
     pub(crate) fn take_stream_segment(&mut self, now: Time, segment: &Segment, left: u64, ack: u64) {
         self.take_time(now);
         self.latest_sample = None;
-        self.set_window(segment, left, ack, false);
+        if self.sequence.is_newer(left) && !segment.flags.contains(Flags::SYN) {
+            self.sequence.set_window(u64::from(segment.window) << self.negotiated.peer_shift(), left, ack);
+        } else {
+            self.set_window(segment, left, ack, false);
+        }
         if self.loss.linux_episodes() {
             self.restart_retransmit_timer(now);
         }

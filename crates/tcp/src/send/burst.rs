@@ -26,6 +26,9 @@ pub(crate) struct Burst {
     /// Nothing is unsent or in flight, and that is noted: as long as nothing more is written and
     /// nothing unexpected happens, an acknowledgment is all that may be due.
     idle: bool,
+    /// New data and acknowledgments are all that may be due, unless the congestion state changes:
+    /// as long as nothing unexpected happens, nothing else of it is looked at again.
+    calm: bool,
     /// When they leave.
     stamp: Stamp,
     payload: u32,
@@ -42,6 +45,7 @@ impl Default for Burst {
             fills: false,
             timed: false,
             idle: false,
+            calm: false,
             stamp: Stamp::default(),
             payload: 0,
             ack: 0,
@@ -63,7 +67,25 @@ impl Burst {
     /// Something may have changed what may leave.
     #[inline]
     pub(crate) fn end(&mut self) {
+        (self.left, self.fills, self.idle, self.calm) = (0, false, false, false);
+    }
+
+    /// The sender looks anew for what may leave.
+    #[inline]
+    pub(crate) fn begin(&mut self) {
         (self.left, self.fills, self.idle) = (0, false, false);
+    }
+
+    /// Nothing but new data and acknowledgments may be due, apart from the congestion state.
+    #[inline]
+    pub(crate) fn calm_down(&mut self) {
+        self.calm = true;
+    }
+
+    /// Returns `true` if that was found, and nothing unexpected has happened since.
+    #[inline]
+    pub(crate) fn is_calm(&self) -> bool {
+        self.calm
     }
 
     /// Returns `true` if an acknowledgment is all that may be due.
@@ -102,15 +124,19 @@ impl Sender {
     /// Returns `true` if nothing but new data may be due.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
-        self.config.header_prediction
-            && self.loss.recovery.is_plain()
+        self.has_plain_state()
+            && self.config.header_prediction
             && !self.sequence.is_closed()
             && !self.persist.has_expired()
             && !self.persist.rules()
             && self.persist.deadline() == Time::NEVER
-            && !self.loss.board.may_resend()
-            && !self.pacer.is_on()
             && !self.loss.board.samples_rates()
+    }
+
+    /// The part of it that an expected acknowledgment may change.
+    #[inline]
+    pub(crate) fn has_plain_state(&self) -> bool {
+        self.loss.recovery.is_plain() && !self.loss.board.may_resend() && !self.pacer.is_on()
     }
 
     /// Number of full segments of `unsent` bytes that may leave now, and `true` if the congestion
@@ -154,6 +180,7 @@ impl Sender {
             fills,
             timed: self.follows_new_data(),
             idle: false,
+            calm: true,
             stamp: self.stamp(now),
             payload: self.negotiated.mss(),
             ack,
@@ -175,7 +202,7 @@ impl Sender {
         self.window_use.begin();
         self.window_use.idle(self.sequence.nxt());
         self.all_sent(now, state);
-        self.burst.idle = !self.queue.is_short();
+        self.burst.idle = !self.queue.is_short() && self.is_quiet();
     }
 
     /// There is nothing to send now.
@@ -239,12 +266,7 @@ impl Sender {
         debug_assert!(self.window_used() + u64::from(self.burst.payload) <= self.cwnd());
         let (seq, payload) = (self.sequence.nxt(), self.burst.payload);
         self.burst.left -= 1;
-        self.loss.board.push(self.burst.stamp, seq, payload, false);
         self.sequence.advance(payload, false);
-        if self.burst.timed {
-            self.new_data_sent(self.burst.stamp.at);
-            self.burst.timed = self.loss.each_moves_timer();
-        }
         out.begin((ports.local, ports.remote), self.burst.flags);
         if self.sequence.nxt() == self.sequence.written() + 1 {
             out.flags |= Flags::PSH;
@@ -257,6 +279,12 @@ impl Sender {
         self.counters.segment_sent();
         self.stats.sent_packets += 1;
         self.counters.bytes_sent += u64::from(payload);
-        self.ecn.mark_data(out)
+        let ecn = self.ecn.mark_data(out);
+        self.loss.board.push(self.burst.stamp, seq, payload, false);
+        if self.burst.timed {
+            self.new_data_sent(self.burst.stamp.at);
+            self.burst.timed = self.loss.each_moves_timer();
+        }
+        ecn
     }
 }

@@ -350,6 +350,7 @@ impl Sender {
     }
 
     /// Memory of what is unsent or unacknowledged, in the unit of the send buffer.
+    #[inline]
     pub(crate) fn queued(&self) -> u64 {
         let bytes = self.sequence.written() - self.sequence.acked_bytes();
         match self.config.transfer.send_space {
@@ -452,8 +453,15 @@ impl Sender {
     }
 
     /// Bytes that the send buffer has room for.
+    #[inline]
     pub fn send_space(&self) -> u64 {
         self.queue.buffer.saturating_sub(self.queued())
+    }
+
+    /// The same where the buffer counts bytes.
+    #[inline]
+    pub(crate) fn send_space_in_bytes(&self) -> u64 {
+        self.queue.buffer.saturating_sub(self.sequence.unacknowledged())
     }
 
     /// Takes up to `bytes` bytes into a buffer that grows when it was too small.

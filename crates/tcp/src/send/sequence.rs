@@ -233,6 +233,7 @@ impl SendSequence {
     }
 
     /// SIOCOUTQNSD: bytes written and not sent.
+    #[inline]
     pub fn unsent(&self) -> u64 {
         (self.written + 1).saturating_sub(self.nxt.max(1))
     }
@@ -244,6 +245,7 @@ impl SendSequence {
     }
 
     /// SIOCOUTQ: bytes written and not acknowledged.
+    #[inline]
     pub fn unacknowledged(&self) -> u64 {
         self.written - self.acked_bytes()
     }

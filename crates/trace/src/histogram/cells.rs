@@ -33,8 +33,14 @@ pub(super) struct Cells {
 impl Cells {
     /// Adds one to each bucket.
     pub(super) fn add_each(&mut self, buckets: &[u16]) {
+        // Values that follow each other are often close.
+        let (mut known, mut place) = (usize::MAX, 0);
         for &bucket in buckets {
-            let count = self.count(bucket);
+            let cell = usize::from(bucket) / CELL;
+            if cell != known {
+                (known, place) = (cell, self.place(cell));
+            }
+            let count = &mut self.counts[place][usize::from(bucket) % CELL];
             *count = count.wrapping_add(1);
             if *count == 0 {
                 self.carry(bucket, 1);
@@ -94,13 +100,18 @@ impl Cells {
     /// The count of a bucket in its cell, which is taken if it is new.
     #[inline(always)]
     fn count(&mut self, bucket: u16) -> &mut u16 {
-        let cell = usize::from(bucket) / CELL;
+        let place = self.place(usize::from(bucket) / CELL);
+        &mut self.counts[place][usize::from(bucket) % CELL]
+    }
+
+    /// The place of a cell, which is taken if it is new.
+    #[inline(always)]
+    fn place(&mut self, cell: usize) -> usize {
         let known = self.places.get(cell.wrapping_sub(self.first)).filter(|&&place| place != NONE);
-        let place = match known {
-            Some(&place) => place,
-            None => self.take(cell),
-        };
-        &mut self.counts[usize::from(place)][usize::from(bucket) % CELL]
+        match known {
+            Some(&place) => place.into(),
+            None => self.take(cell).into(),
+        }
     }
 
     #[cold]

@@ -1,15 +1,12 @@
 //! A delay line that keeps the order.
 
 use ackclock_packet::Packet;
-use ackclock_units::Time;
+use ackclock_units::{Ring, Time};
 
-/// Packets in order of arrival, in a ring that grows to the most that ever were on their way.
+/// Packets in order of arrival.
 #[derive(Debug)]
 pub(in crate::link) struct Line {
-    /// A power of two of them, or none.
-    ring: Box<[OnWire]>,
-    first: usize,
-    length: usize,
+    ring: Ring<OnWire>,
     /// The time of the first arrival; [`Time::NEVER`] if there is none.
     next_at: Time,
 }
@@ -24,23 +21,16 @@ struct OnWire {
 
 impl Line {
     pub(super) fn new() -> Line {
-        Line { ring: Box::default(), first: 0, length: 0, next_at: Time::NEVER }
+        Line { ring: Ring::new(), next_at: Time::NEVER }
     }
 
     /// A packet arrives at `at`, after all others and without its framing.
     #[inline(always)]
     pub(super) fn push(&mut self, at: Time, packet: &Packet, framing: u32) {
-        if self.length == self.ring.len() {
-            self.grow(packet);
-        }
-        let last = self.place(self.length);
-        let entry = &mut self.ring[last];
-        (entry.at, entry.packet) = (at, *packet);
-        entry.packet.wire_len -= framing;
-        if self.length == 0 {
+        if self.ring.is_empty() {
             self.next_at = at;
         }
-        self.length += 1;
+        self.ring.push(OnWire { at, packet: Packet { wire_len: packet.wire_len - framing, ..*packet } });
     }
 
     #[inline(always)]
@@ -50,47 +40,27 @@ impl Line {
 
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<(Time, Packet)> {
-        if self.length == 0 {
-            return None;
-        }
-        let OnWire { at, packet } = self.ring[self.first];
-        self.first = self.place(1);
-        self.length -= 1;
-        self.next_at = if self.length == 0 { Time::NEVER } else { self.ring[self.first].at };
+        let OnWire { at, packet } = self.ring.pop()?;
+        self.review();
         Some((at, packet))
     }
 
     /// Takes the last one back.
     pub(super) fn pop_last(&mut self) -> Option<(Time, Packet)> {
-        self.length = self.length.checked_sub(1)?;
-        if self.length == 0 {
-            self.next_at = Time::NEVER;
-        }
-        let OnWire { at, packet } = self.ring[self.place(self.length)];
+        let OnWire { at, packet } = self.ring.pop_last()?;
+        self.review();
         Some((at, packet))
+    }
+
+    #[inline(always)]
+    fn review(&mut self) {
+        self.next_at = self.ring.front().map_or(Time::NEVER, |first| first.at);
     }
 
     /// The n-th packet behind the first.
     #[inline(always)]
     pub(super) fn get(&self, n: usize) -> Option<&Packet> {
-        (n < self.length).then(|| &self.ring[self.place(n)].packet)
-    }
-
-    /// The place of the n-th entry behind the first.
-    #[inline(always)]
-    fn place(&self, n: usize) -> usize {
-        self.first.wrapping_add(n) & self.ring.len().wrapping_sub(1)
-    }
-
-    /// Twice the places; free ones hold anything.
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self, anything: &Packet) {
-        let anything = OnWire { at: Time::NEVER, packet: *anything };
-        let mut ring = Vec::with_capacity((2 * self.ring.len()).max(4));
-        ring.extend((0..self.length).map(|n| self.ring[self.place(n)]));
-        ring.resize(ring.capacity().next_power_of_two(), anything);
-        (self.ring, self.first) = (ring.into_boxed_slice(), 0);
+        self.ring.get(n).map(|entry| &entry.packet)
     }
 }
 

@@ -1,19 +1,20 @@
 //! The segments in flight, with the counts over them: everything that changes a segment is here, so
 //! that no count disagrees with the segments.
 
-use std::collections::VecDeque;
 use std::ops::Deref;
+
+use ackclock_units::Ring;
 
 use super::Sent;
 
 /// Segments that one ACK may acknowledge and be as expected: each is looked at twice.
 pub(super) const MOST_WHOLE: usize = 8;
 
-/// The segments in flight, in sequence order. They are read as a [`VecDeque`], and changed by the
+/// The segments in flight, in sequence order. They are read as a [`Ring`], and changed by the
 /// methods here.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
-    sent: VecDeque<Sent>,
+    sent: Ring<Sent>,
     /// Position of the first one.
     base: u64,
     counts: Counts,
@@ -85,10 +86,10 @@ fn tally(units: &mut u64, segments: &mut u64, (was, old): (bool, u64), (is, new)
 }
 
 impl Deref for Entries {
-    type Target = VecDeque<Sent>;
+    type Target = Ring<Sent>;
 
     #[inline(always)]
-    fn deref(&self) -> &VecDeque<Sent> {
+    fn deref(&self) -> &Ring<Sent> {
         &self.sent
     }
 }
@@ -118,7 +119,7 @@ impl Entries {
     /// A segment is sent for the first time, behind the others.
     #[inline(always)]
     pub(super) fn push(&mut self, sent: Sent) {
-        self.sent.push_back(sent);
+        self.sent.push(sent);
         self.counts.add(&sent);
     }
 
@@ -163,8 +164,8 @@ impl Entries {
     }
 
     /// Changes all segments.
-    pub(super) fn change_all(&mut self, change: impl FnMut(&mut Sent)) {
-        self.sent.iter_mut().for_each(change);
+    pub(super) fn change_all(&mut self, mut change: impl FnMut(&mut Sent)) {
+        (0..self.sent.len()).for_each(|index| change(&mut self.sent[index]));
         self.counts = Counts::default();
         self.sent.iter().for_each(|sent| self.counts.add(sent));
         self.judge_up_to(self.judged.end);
@@ -207,7 +208,7 @@ impl Entries {
     /// Removes the first segment, which `taken` is a copy of.
     #[inline(always)]
     pub(super) fn pop(&mut self, taken: &Sent) {
-        self.sent.pop_front();
+        self.sent.drop_first(1);
         self.counts.remove(taken);
         if taken.sacked {
             self.review_first(taken);
@@ -241,9 +242,7 @@ impl Entries {
         if last.end() != ack || !last.is_plain() {
             return None;
         }
-        for _ in 0..count {
-            self.sent.pop_front();
-        }
+        self.sent.drop_first(count);
         self.counts.outstanding -= ack - first.seq;
         self.base += count as u64;
         self.judged.end = self.judged.end.max(self.base);

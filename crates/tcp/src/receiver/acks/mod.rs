@@ -88,14 +88,21 @@ impl Receiver {
         if self.ack_rule == AckRule::Linux {
             self.linux_acks.acknowledged();
         }
-        let is_quick = self.quick_left > 0 || self.linux_acks.has_quick();
-        if is_quick && matches!(self.window_rule, WindowRule::Linux { .. }) && self.is_half_full() {
-            self.linux_acks.end_quick();
-            self.quick_left = 0;
+        if self.quick_left > 0 || self.linux_acks.has_quick() {
+            self.review_quick();
         }
         self.pushed = false;
         self.ack_now = false;
         self.ack_at = Time::NEVER;
+    }
+
+    /// Quick ACKs end when an ACK leaves while the buffer is more than half full.
+    #[inline(never)]
+    fn review_quick(&mut self) {
+        if matches!(self.window_rule, WindowRule::Linux { .. }) && self.is_half_full() {
+            self.linux_acks.end_quick();
+            self.quick_left = 0;
+        }
     }
 
     /// A segment with data leaves.

@@ -61,6 +61,13 @@ impl Sack {
     /// An ACK for `next` has left: duplicates are reported once.
     #[inline]
     pub(super) fn reported(&mut self, next: u64) {
+        if self.freebsd.is_some() || self.linux.is_some() {
+            self.lists_reported(next);
+        }
+    }
+
+    #[inline(never)]
+    fn lists_reported(&mut self, next: u64) {
         if let Some(list) = &mut self.freebsd {
             list.sent(next);
         }
