@@ -334,6 +334,7 @@ fn linux(prr: Prr, hurry: QuickAcks, growth_from: u64) -> Config {
             minshall: true,
             send_space: SpaceRule::Segments,
             report_refused: true,
+            bare_handshake_ack: true,
             counts_segments: true,
             ..TransferRules::default()
         },
