@@ -203,7 +203,7 @@ impl Profile {
                 // controllers by the last.
                 transfer: TransferRules {
                     rtt: RttRule::Linux,
-                    ticks: Ticks::WHEEL,
+                    ticks: Ticks::WHEEL_250, // CONFIG_HZ of Debian's kernel
                     sack_compression: Some(SackCompression::default()),
                     ..common.transfer.clone()
                 },
