@@ -72,6 +72,7 @@ impl Configurable for NewRenoConfig {
         v.parameter("halve_flight", Domain::Flag, "RFC 5681 equation 4", &mut self.halve_flight);
         v.parameter("timeout_flight", Domain::Flag, "FreeBSD 14 `newreno_cc_cong_signal`", &mut self.timeout_flight);
         v.parameter("remember_idle", Domain::Flag, "RFC 2861", &mut self.remember_idle);
+        v.parameter("idle_keeps_credit", Domain::Flag, "Linux `tcp_cwnd_restart`", &mut self.idle_keeps_credit);
         let factor = Domain::OrOff(&Domain::Number(0.1, 0.99, ""));
         v.parameter("beta_ecn", factor, "RFC 8511", &mut self.beta_ecn);
     }

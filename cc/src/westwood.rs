@@ -14,7 +14,7 @@
 //! - An ACK that arrives while nothing is outstanding counts nothing; in Linux it counts a segment,
 //!   since it repeats the last one.
 
-use ackclock_units::parameter::{Configurable, Visitor};
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Span, Time};
 
 use crate::algorithm::{Algorithm, Stack};
@@ -49,6 +49,7 @@ impl Configurable for WestwoodConfig {
     fn parameters(&mut self, v: &mut impl Visitor) {
         v.parameter("rtt_min", TIME, "Linux `TCP_WESTWOOD_RTT_MIN`", &mut self.rtt_min);
         v.parameter("tick", TIME, "Linux `HZ`", &mut self.tick);
+        v.parameter("late_events", Domain::Flag, "Linux `tcp_in_ack_event`", &mut self.late_events);
         self.reno.parameters(v);
     }
 }
