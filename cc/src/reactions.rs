@@ -39,7 +39,7 @@ pub struct NewRenoConfig {
     pub remember_idle: bool = false => (Domain::Flag, "RFC 2861");
     /// What was counted towards the next segment of congestion avoidance outlasts an idle time
     /// (`tcp_cwnd_restart` leaves `snd_cwnd_cnt`). Default false.
-    pub idle_keeps_credit: bool = false;
+    pub idle_keeps_credit: bool = false => (Domain::Flag, "Linux `tcp_cwnd_restart`");
     /// The factor by which the window is reduced for an ECN echo, where that is less than for a
     /// loss (ABE, RFC 8511: 0.8 for Reno, 0.85 for CUBIC). Default none: as for a loss.
     pub beta_ecn: Option<f64> = None => (Domain::OrOff(&Domain::Number(0.1, 0.99, "")), "RFC 8511");

@@ -14,6 +14,7 @@
 //! - An ACK that arrives while nothing is outstanding counts nothing; in Linux it counts a segment,
 //!   since it repeats the last one.
 
+use ackclock_units::parameter::Domain;
 use ackclock_units::{Span, Time, configuration};
 
 use crate::algorithm::{Algorithm, Stack};
@@ -33,7 +34,7 @@ pub struct WestwoodConfig {
     /// Default 0: the clock is exact.
     pub tick: Span = Span::ZERO => (TIME, "Linux `HZ`");
     /// The place of [`Stack::late_ack_events`]: the RTT of an ACK counts with it. Default false.
-    pub late_events: bool = false;
+    pub late_events: bool = false => (Domain::Flag, "Linux `tcp_in_ack_event`");
     /// Settings of NewReno, by which the window grows, and comes down until the end of a recovery.
     pub reno: NewRenoConfig = NewRenoConfig::linux() => (..);
 }

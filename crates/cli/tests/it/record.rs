@@ -412,7 +412,10 @@ fn a_qlog_agrees_with_tcp_csv() {
             ("ssthresh", "ssthresh_bytes"),
             ("smoothed_rtt", "srtt_ms"),
         ] {
-            assert_eq!(known[name].as_f64(), column(row, of), "{name} at {at} ms");
+            // An undo may leave no threshold, for which a log has no value.
+            if name != "ssthresh" || column(row, of).is_some() {
+                assert_eq!(known[name].as_f64(), column(row, of), "{name} at {at} ms");
+            }
         }
         if let Some(rtt) = column(row, "rtt_ms") {
             // The sample that enters the smoothed one is that of the first segment acknowledged; the row

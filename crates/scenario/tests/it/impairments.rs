@@ -141,7 +141,8 @@ fn jitter_has_a_table_from_a_file() {
     let load = |dist: &[u8], keys: &str| {
         fs::write(folder.join("a.dist"), dist).unwrap();
         let path = folder.join("scenario.toml");
-        fs::write(&path, text(&format!("delay = \"5ms\"\njitter = \"2ms\"\n{keys}"))).unwrap();
+        let text = text(&format!("delay = \"5ms\"\njitter = \"2ms\"\n{keys}")) + "host = \"rfc\"\n";
+        fs::write(&path, text).unwrap();
         Scenario::load(&path, &[]).map_err(|error| match error {
             ackclock_scenario::LoadError::Scenario(error) => error.render(false),
             error => error.to_string(),

@@ -277,10 +277,11 @@ bytes = "4000B"
     time_s,link,packet,flow,seq_bytes,size_bytes,action,reason,sojourn_ms,probability,delay_ms,average_bytes,dropping,backlog_packets,backlog_bytes
     0.000000000,wire.forward,1,f.0,,60,enqueue,,,,,,,1,60
     0.000000000,wire.forward,1,f.0,,60,dequeue,,0.000000,,,,,0,0
-    0.002048000,wire.forward,2,f.0,0,1500,enqueue,,,,,,,1,1500
-    0.002048000,wire.forward,2,f.0,0,1500,dequeue,,0.000000,,,,,0,0
-    0.002048000,wire.forward,3,f.0,1448,1500,enqueue,,,,,,,1,1500
-    0.002048000,wire.forward,4,f.0,2896,1156,drop,limit,,,,,,1,1500
-    0.003248000,wire.forward,3,f.0,1448,1500,dequeue,,1.200000,,,,,0,0
+    0.002048000,wire.forward,2,f.0,,52,enqueue,,,,,,,1,52
+    0.002048000,wire.forward,2,f.0,,52,dequeue,,0.000000,,,,,0,0
+    0.002048000,wire.forward,3,f.0,0,1500,enqueue,,,,,,,1,1500
+    0.002048000,wire.forward,4,f.0,1448,1500,drop,limit,,,,,,1,1500
+    0.002048000,wire.forward,5,f.0,2896,1156,drop,limit,,,,,,1,1500
+    0.002089600,wire.forward,3,f.0,0,1500,dequeue,,0.041600,,,,,0,0
     ");
 }

@@ -130,9 +130,9 @@ fn a_lone_transfer_takes_its_round_trips() {
          [[flows]]\nid = \"f\"\npath = [\"a\"]\nbytes = \"1kB\"\ncount = 50\narrival_rate = 1\nresults = \"sum\"\n\
          host = \"linux-6.1\"\n");
     let [group] = &summary.groups[..] else { panic!("one group") };
-    // SYN and SYN-ACK of 60 bytes, 1000 bytes with 52 of headers, an ACK of 52 bytes: at 10 Mbit/s
-    // 0.8 us a byte; and four times the delay.
-    let fct = 4.0 * 10.0 + (60.0 + 60.0 + 1052.0 + 52.0) * 0.0008;
+    // SYN and SYN-ACK of 60 bytes, their ACK of 52 bytes, 1000 bytes with 52 of headers, an ACK: at
+    // 10 Mbit/s 0.8 us a byte; and four times the delay.
+    let fct = 4.0 * 10.0 + (60.0 + 60.0 + 52.0 + 1052.0 + 52.0) * 0.0008;
     assert_eq!(group.fct_ms.distribution.min, Some(fct));
     assert!((group.started, group.completed) == (50, 50) || group.started < 50, "{group:?}");
     assert_eq!((group.recoveries.timeouts, group.alive), (0, group.started - group.completed));

@@ -53,15 +53,16 @@ fn near(found: f64, exact: f64) -> bool {
 
 #[test]
 fn a_lone_flow_takes_handshake_rounds_and_serialization() {
-    // SYN and SYN-ACK have 60 bytes, an ACK 52, and a segment carries 1448 in 1500. Each segment of
+    // SYN and SYN-ACK have 60 bytes, an ACK 52, the one before the data too, and a segment carries
+    // 1448 in 1500. Each segment of
     // the first window of 10 is acknowledged at once, and each ACK releases two more: the last ones
     // leave when those before have.
     let delay = 10.0;
-    let first_ack = 4.0 * delay + sent(60 + 60 + 1500 + 52);
+    let first_ack = 4.0 * delay + sent(60 + 60 + 52 + 1500 + 52);
     let cases = [
-        (1, 4.0 * delay + sent(60 + 60 + 1500 + 52)),
-        (2, 4.0 * delay + sent(60 + 60 + 2 * 1500 + 52)),
-        (10, 4.0 * delay + sent(60 + 60 + 10 * 1500 + 52)),
+        (1, 4.0 * delay + sent(60 + 60 + 52 + 1500 + 52)),
+        (2, 4.0 * delay + sent(60 + 60 + 52 + 2 * 1500 + 52)),
+        (10, 4.0 * delay + sent(60 + 60 + 52 + 10 * 1500 + 52)),
         (11, first_ack + 2.0 * delay + sent(1500 + 52)),
         (12, first_ack + 2.0 * delay + sent(2 * 1500 + 52)),
         (30, first_ack + 2.0 * delay + sent(20 * 1500 + 52)),
@@ -102,8 +103,8 @@ fn the_ideal_is_that_of_the_slowest_link_and_all_delays() {
 
 #[test]
 fn an_incast_is_complete_with_its_last_answer() {
-    // The SYNs of all leave one after another, and so do the SYN-ACKs. The first data packet finds
-    // the link idle, and the others follow it without a gap.
+    // The SYNs of all leave one after another, and so do the SYN-ACKs. The first ACK finds the link
+    // idle, and its data and those of the others follow it without a gap.
     for senders in [1_u64, 2, 40] {
         let keys = format!(
             "size = \"1000B\"\ncount = 4\narrivals = {{ kind = \"incast\", senders = {senders}, every = \"100ms\" }}"
@@ -111,7 +112,7 @@ fn an_incast_is_complete_with_its_last_answer() {
         let summary = run(&over_a_link("1s", &keys));
         let all = row(&summary, "w");
         let requests = all.requests.as_ref().expect("it is an incast");
-        let exact = 40.0 + sent(60 + 60 + senders * 1052 + 52);
+        let exact = 40.0 + sent(60 + 60 + senders * (52 + 1052) + 52);
         let found = &requests.completion_ms.distribution;
         assert!(equal(found.min, exact) && equal(found.max, exact), "{senders}: {found:?} and not {exact}");
         assert_eq!((requests.made, requests.completed, all.completed), (4, 4, 4 * senders));
@@ -129,8 +130,9 @@ fn an_incast_may_be_of_several_hosts() {
     assert_eq!(rows.iter().map(|row| row[3].as_str()).collect::<Vec<_>>(), ["a>last", "b>last"]);
     let requests = row(&summary, "w").requests.as_ref().expect("it is an incast");
     // Both SYNs reach the last link at once, and are a SYN apart from there on; on the way back the
-    // second SYN-ACK is not held up. Only on the last link does the second data packet wait.
-    let exact = 8.0 + sent(2 * 60 + 2 * 60 + 2 * 1052 + 1052 + 2 * 52);
+    // second SYN-ACK is not held up. Data waits for the ACK before it on its first link, and the
+    // second data packet for the first on the last.
+    let exact = 8.0 + sent(2 * 60 + 2 * 60 + 52 + 2 * 1052 + 1052 + 2 * 52);
     assert!(equal(requests.completion_ms.distribution.max, exact), "{requests:?} and not {exact}");
 }
 

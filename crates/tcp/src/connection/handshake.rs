@@ -375,8 +375,8 @@ impl Endpoint {
             self.timers.bound_handshake(now + wait);
             return;
         }
-        let at = self.config.transfer.ticks.expiry(now, self.sender.patience(now, wait));
-        self.sender.timer.retransmit(at);
+        let wait = self.sender.patience(now, wait);
+        self.sender.timer.start(self.config.transfer.ticks, now, Pending::Rto, wait);
         if !again && let Some(timeout) = self.config.states.handshake_timeout.filter(|_| !self.socket.is_passive()) {
             self.timers.bound_handshake(now + timeout);
         }

@@ -2,6 +2,8 @@
 
 use ackclock_units::{Span, Time};
 
+use crate::Ticks;
+
 /// The current use of the retransmission timer, as Linux's `icsk_pending`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) enum Pending {
@@ -22,11 +24,17 @@ pub(crate) struct RetransmissionTimer {
     pending: Pending,
     /// The first retransmission by timeout since the last progress.
     resending_since: Time,
+    wheel: Wheel,
 }
 
 impl RetransmissionTimer {
     pub(crate) fn new() -> RetransmissionTimer {
-        RetransmissionTimer { retransmit_at: Time::NEVER, pending: Pending::Rto, resending_since: Time::ZERO }
+        RetransmissionTimer {
+            retransmit_at: Time::NEVER,
+            pending: Pending::Rto,
+            resending_since: Time::ZERO,
+            wheel: Wheel::default(),
+        }
     }
 
     /// When the retransmission timer expires; [`Time::NEVER`] while it is off.
@@ -59,6 +67,13 @@ impl RetransmissionTimer {
         (self.pending, self.retransmit_at) = (pending, at);
     }
 
+    /// The retransmission timer is for `pending` and expires after `wait`, by the host's `ticks`.
+    #[inline]
+    pub(crate) fn start(&mut self, ticks: Ticks, now: Time, pending: Pending, wait: Span) {
+        let at = if ticks.are_exact() { now + wait } else { self.wheel.expiry(ticks, now, wait, self.retransmit_at) };
+        self.set(pending, at);
+    }
+
     /// The retransmission timer expires `at`, whatever it is for.
     pub(crate) fn retransmit(&mut self, at: Time) {
         self.retransmit_at = at;
@@ -72,6 +87,30 @@ impl RetransmissionTimer {
     /// When the first retransmission by timeout was made since the last progress.
     pub(crate) fn resending_since(&self) -> Time {
         self.resending_since
+    }
+}
+
+/// Runs of Linux's timer wheel, as far as this timer causes them, in ticks; 0 is none.
+#[derive(Debug, Default)]
+struct Wheel {
+    /// The last one.
+    ran: u32,
+    /// The next one, be it for a timer that was set anew since (`next_expiry` of a `timer_base`).
+    runs: u32,
+}
+
+impl Wheel {
+    /// When a timer expires that is set `now` and would have expired at `before`.
+    fn expiry(&mut self, ticks: Ticks, now: Time, wait: Span, before: Time) -> Time {
+        let passed = ticks.passed(now);
+        if (1..=passed).contains(&self.runs) {
+            self.ran = self.runs;
+            self.runs = if before > now { ticks.passed(before) } else { 0 };
+        }
+        let at = ticks.expiry_after(now, wait, self.ran == passed && passed > 0);
+        let tick = ticks.passed(at);
+        self.runs = if self.runs == 0 { tick } else { self.runs.min(tick) };
+        at
     }
 }
 

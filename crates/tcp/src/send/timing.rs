@@ -10,7 +10,7 @@ use crate::send::retransmission_timer::{Pending, remaining};
 impl Sender {
     /// The retransmission timer is for `pending` and expires after `wait`.
     pub(crate) fn set_timer(&mut self, now: Time, pending: Pending, wait: Span) {
-        self.timer.set(pending, self.config.transfer.ticks.expiry(now, wait));
+        self.timer.start(self.config.transfer.ticks, now, pending, wait);
     }
 
     /// Sets the timer where its segment waits for its time to be sent (`tcp_reset_xmit_timer`).

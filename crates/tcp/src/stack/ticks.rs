@@ -6,6 +6,8 @@
 //!
 //! # Departures
 //! - The ticks of all hosts fall on the same times, counted from time 0.
+//! - A wheel turns for the retransmission timer of its connection alone; a kernel has one for each
+//!   processor.
 //! - From 3.15 on a timeout is rounded up (`usecs_to_jiffies`); with the hosts before the wheel it
 //!   is cut. Waits of 256 ticks and more are late by up to 0.4 % from 2.6.35 to 4.7
 //!   (`apply_slack`).
@@ -30,6 +32,9 @@ impl Ticks {
 
     /// Linux's rounding since 4.8.
     pub const WHEEL: Ticks = Ticks { length: 0, wheel: true };
+
+    /// The same with the ticks of a kernel whose `HZ` is 250.
+    pub const WHEEL_250: Ticks = Ticks { length: 4_000_000, wheel: true };
 
     /// These ticks with `length` from one to the next: 4 ms if `HZ` is 250. 0, the default: a timer
     /// expires exactly when it should. `None` if that is longer than [`Ticks::LONGEST`].
@@ -56,15 +61,27 @@ impl Ticks {
     /// When a timer that is started at `now` expires.
     #[inline]
     pub(crate) fn expiry(self, now: Time, wait: Span) -> Time {
-        if self.length == 0 { now + wait } else { self.rounded(now, wait) }
+        if self.are_exact() { now + wait } else { self.expiry_after(now, wait, false) }
     }
 
-    #[cold]
-    fn rounded(self, now: Time, wait: Span) -> Time {
+    /// Returns `true` if timers expire exactly when they should.
+    #[inline]
+    pub(crate) fn are_exact(self) -> bool {
+        self.length == 0
+    }
+
+    /// Ticks that have passed at `at`, if there are any.
+    pub(crate) fn passed(self, at: Time) -> u32 {
+        at.as_nanos().checked_div(self.length.into()).map_or(0, |passed| u32::try_from(passed).unwrap_or(u32::MAX))
+    }
+
+    /// When a timer that is started at `now` expires, with ticks; `ran` if the wheel has run in this
+    /// one.
+    pub(crate) fn expiry_after(self, now: Time, wait: Span, ran: bool) -> Time {
         let tick = u64::from(self.length);
         let passed = now.as_nanos() / tick;
         let at = if self.wheel {
-            slot(passed, wait.as_nanos().div_ceil(tick).max(1))
+            slot(passed, wait.as_nanos().div_ceil(tick).max(1), ran)
         } else {
             passed.saturating_add((wait.as_nanos() / tick).max(1))
         };
@@ -80,10 +97,11 @@ impl Ticks {
 
 /// The wait is counted from the tick before, the tick after that is the first that is not too
 /// early, and the wheel takes only every eighth from 63 ticks on, every 64th from 504 ticks on, and
-/// so on.
-fn slot(passed: u64, ticks: u64) -> u64 {
+/// so on. Its own clock is a tick ahead once it `ran` in this one (`__run_timers`,
+/// `forward_timer_base`): that many ticks are one less then.
+fn slot(passed: u64, ticks: u64, ran: bool) -> u64 {
     let mut shift = 0;
-    while shift < 24 && ticks >= 63 << shift {
+    while shift < 24 && ticks - u64::from(ran) >= 63 << shift {
         shift += 3;
     }
     (passed.saturating_add(ticks) >> shift).saturating_add(1).saturating_mul(1 << shift)
@@ -111,6 +129,9 @@ mod tests {
         assert_eq!((at(421, 342), at(424, 342)), (ms(192 * 4), ms(200 * 4)));
         // 2016 ms are 504 ticks: slots of 64.
         assert_eq!((at(0, 2012), at(0, 2016)), (ms(504 * 4), ms(512 * 4)));
+        // From tick 568 on, 504 are 503 if the wheel ran in it: slots of eight, 1072 ends with 1080.
+        let after = |ran| ticks.expiry_after(ms(2272), Span::from_millis(2016), ran);
+        assert_eq!((after(false), after(true)), (ms(1088 * 4), ms(1080 * 4)));
     }
 
     #[test]

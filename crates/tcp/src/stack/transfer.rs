@@ -73,7 +73,8 @@ pub struct TransferRules {
     /// duplicate, as Linux does (`tcp_send_dupack`). Default false.
     pub report_refused: bool = false;
     /// The ACK that ends the handshake goes out by itself, since the application writes only when
-    /// `connect` has returned. Default false: data rides on it.
+    /// `connect` has returned: as in Linux, unless a write waits for the handshake
+    /// (`sk_write_pending` of `tcp_rcv_synsent_state_process`). Default false: data rides on it.
     pub bare_handshake_ack: bool = false;
     /// The best feedback of ECN that is agreed to when the peer asks, without asking (`ecn` = 2 of
     /// both systems, `tcp_ecn` = 4 and 5 of Linux). Default none: as [`crate::Config::ecn`] says.
@@ -130,6 +131,7 @@ impl TransferRules {
             send_space: SpaceRule::Linux,
             lenient_timestamps: true,
             report_refused: true,
+            bare_handshake_ack: true,
             accept_ecn: EcnFeedback::Classic,
             ticks: Ticks::WHEEL,
             ..TransferRules::default()

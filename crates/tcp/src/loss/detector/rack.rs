@@ -13,7 +13,6 @@
 //! - Linux determines whether a round trip has passed since the window last grew by counting
 //!   delivered segments; here it is the time when the newest delivered segment was sent, which is
 //!   equivalent.
-//! - Linux's timers are rounded up to jiffies (1 to 10 ms).
 
 use ackclock_units::{Span, Time};
 

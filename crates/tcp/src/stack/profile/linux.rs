@@ -203,7 +203,7 @@ impl Profile {
                 // controllers by the last.
                 transfer: TransferRules {
                     rtt: RttRule::Linux,
-                    ticks: Ticks::WHEEL,
+                    ticks: Ticks::WHEEL_250, // CONFIG_HZ of Debian's kernel
                     sack_compression: Some(SackCompression::default()),
                     ..common.transfer.clone()
                 },
@@ -334,6 +334,7 @@ fn linux(prr: Prr, hurry: QuickAcks, growth_from: u64) -> Config {
             minshall: true,
             send_space: SpaceRule::Segments,
             report_refused: true,
+            bare_handshake_ack: true,
             counts_segments: true,
             ..TransferRules::default()
         },

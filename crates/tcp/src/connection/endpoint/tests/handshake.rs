@@ -69,6 +69,19 @@ fn the_third_segment_carries_data_if_there_is_any() {
 }
 
 #[test]
+fn of_linux_the_third_segment_has_no_data() {
+    // tcp_rcv_synsent_state_process: connect(2) has not returned, so that no write waits
+    // (`sk_write_pending`), and tcp_send_ack comes before what is written then.
+    let mut script =
+        Script::new(Config { mss: 1000, timestamps: false, ..crate::profile::Profile::linux_6_1().endpoint });
+    script.endpoint.connect();
+    script.endpoint.write(500);
+    script.pump();
+    script.input(script.syn(Flags::SYN | Flags::ACK));
+    assert_eq!(script.sent(), ["S 0:1", ". 1:1 ack 1", ". 1:501 ack 1"]);
+}
+
+#[test]
 fn a_syn_is_repeated_with_back_off_and_given_up() {
     let states = StateRules { syn_retries: 3, ..StateRules::default() };
     let mut script = Script::new(Config { states, ..config() });
