@@ -69,7 +69,9 @@ fn one(text: &mut String, device: &str, direction: &DirectionSpec) {
     left.extend(lost);
     let stab = netem::write_stab(direction, &mut left);
     if direction.device.is_some() {
-        left.push("device_limit: the ring of a device is set by `ethtool -G`".to_owned());
+        left.push(
+            "device_limit: the ring of a device is set by `ethtool -G`, its interrupts by `ethtool -C`".to_owned(),
+        );
     }
     if !direction.course.schedule.is_empty() {
         left.push(format!(
