@@ -1,6 +1,5 @@
 //! Links: rate, delay, queue and impairments of each direction.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use ackclock_emulator::{Course, HoldBack, Impairments, Reorder, Trace};
@@ -13,7 +12,7 @@ use crate::extent::Extent;
 use crate::fields::{Context, Fields};
 use crate::keys::Domain;
 use crate::overhead::{LINK_LAYERS, MAX_OVERHEAD, overhead};
-use crate::quantity::{Bytes, Kind, Number, OrOff, Problem, RateOrUnlimited, Time, Whole, is_name};
+use crate::quantity::{Bytes, Kind, Number, Problem, RateOrUnlimited, Time, Whole, is_name};
 use crate::report::Diagnostic;
 use crate::{course, disciplines, medium, queue};
 pub use burst::htb as htb_bucket;
@@ -21,14 +20,12 @@ pub(crate) use loss::LOSSES;
 
 mod burst;
 mod jitter;
+mod device;
 mod loss;
 pub(crate) mod slots;
 
 /// The most links of a run.
 pub(crate) const MAX_LINKS: usize = 10_000;
-
-/// Longer rings than any device has.
-const MAX_DESCRIPTORS: u64 = 1 << 16;
 
 /// Reads `[links.NAME]`.
 pub(crate) fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<LinkSpec> {
@@ -133,7 +130,7 @@ fn direction<'a>(
             bucket,
             burst::BurstSize(extent.rate),
         ),
-        device: device(fields, base.device),
+        device: device::read(fields, base.device),
         delay: fields.or(("delay", "one-way propagation delay, after transmission"), base.delay, Time::Any),
         overhead: overhead(fields, base.overhead),
         queue,
@@ -194,17 +191,6 @@ pub(crate) fn bare() -> DirectionSpec {
         impairments: Impairments::default(),
         course: Course::default(),
     }
-}
-
-/// The transmit ring below the queue; `base` unless the file says otherwise.
-fn device(fields: &mut Fields<'_>, base: Option<NonZeroU32>) -> Option<NonZeroU32> {
-    let base = base.map(|descriptors| u64::from(descriptors.get()));
-    let descriptors = fields.or(
-        ("device_limit", "size of the device's transmit ring, in packets; the queue can no longer drop or mark these"),
-        base,
-        OrOff(Whole(1, MAX_DESCRIPTORS)),
-    );
-    descriptors.and_then(|descriptors| NonZeroU32::new(descriptors as u32))
 }
 
 /// Rejects other features beside schedules, traces and slots, which need a transmitter.
