@@ -9,7 +9,7 @@
 use std::any::Any;
 
 use ackclock_units::parameter::{Configurable, Visitor};
-use ackclock_units::{Random, Span};
+use ackclock_units::{Random, Rate, Span};
 
 use crate::discipline::Discipline;
 use crate::tree;
@@ -189,6 +189,15 @@ impl QueueSpec {
     /// The disciplines in the leaves of a tree.
     pub fn leaves(&self) -> impl Iterator<Item = &QueueSpec> {
         self.classes().filter_map(|(_, queue)| queue)
+    }
+
+    /// The rate of a shaper that has one.
+    pub fn shaped(&mut self) -> Option<&mut Rate> {
+        match self {
+            QueueSpec::Tbf(config) => Some(&mut config.rate),
+            QueueSpec::Cake(config) => config.bandwidth.as_mut(),
+            _ => None,
+        }
     }
 
     /// Sets the hashes of the flows that filters of classes name, of which `of` knows the names.

@@ -10,6 +10,7 @@
 
 pub use ackclock_traffic::Distribution;
 
+mod autorate;
 mod course;
 mod framed;
 mod impairments;
@@ -20,7 +21,8 @@ mod recording;
 mod split;
 mod trace;
 
-pub use course::{Change, Course, Up};
+pub use autorate::{Autorate, AutorateConfig};
+pub use course::{AutorateSpec, Change, Course, Up};
 pub use framed::Framed;
 pub use impairments::{GilbertElliott, HoldBack, Impairments, JitterDistribution, JitterTable, Loss, Markov, Reorder};
 pub use link::{

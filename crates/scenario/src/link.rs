@@ -18,9 +18,10 @@ use crate::{course, disciplines, medium, queue};
 pub use burst::htb as htb_bucket;
 pub(crate) use loss::LOSSES;
 
+mod autorate;
 mod burst;
-mod jitter;
 mod device;
+mod jitter;
 mod loss;
 pub(crate) mod slots;
 
@@ -171,7 +172,8 @@ fn direction<'a>(
     let errors = fields.errors();
     let changes = course::schedule(fields, schedule, course::Base { rate, queue: &spec.queue, extent });
     let slots = slots::read(fields, slots::SLOTS, base.course.slots);
-    spec.course = Course { schedule: changes, trace, slots };
+    let autorate = autorate::read(fields, base.course.autorate, &spec.queue);
+    spec.course = Course { schedule: changes, trace, slots, autorate };
     check_course(fields, &spec);
     check_device(fields, &spec);
     // Errors of a schedule are not reported for the way back once more.
@@ -195,12 +197,16 @@ pub(crate) fn bare() -> DirectionSpec {
 
 /// Rejects other features beside schedules, traces and slots, which need a transmitter.
 fn check_course(fields: &Fields<'_>, spec: &DirectionSpec) {
-    let changes = !spec.course.schedule.is_empty() || spec.course.trace.is_some();
+    let Course { schedule, trace, autorate, .. } = &spec.course;
+    let changes = !schedule.is_empty() || trace.is_some() || autorate.is_some();
     let found = if spec.burst.is_some() && spec.course.slots.is_some() {
         let expected = "one of `burst` and `slots`; the other is `false`";
         (Problem::new("a token bucket (`burst`) has no slots", expected), "has `slots`")
     } else if let (Some(problem), true) = (constant(spec), changes) {
-        (problem, "has a `schedule` or a `trace`")
+        (problem, "has a `schedule`, a `trace` or `autorate`")
+    } else if autorate.is_some() && schedule.iter().any(|change| change.queue.is_some()) {
+        let expected = "a schedule of other keys, or `autorate = false`";
+        (Problem::new("the queue is that of `autorate`", expected), "has a `schedule` with `queue`")
     } else {
         return;
     };

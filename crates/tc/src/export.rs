@@ -79,6 +79,9 @@ fn one(text: &mut String, device: &str, direction: &DirectionSpec) {
             direction.course.schedule.len()
         ));
     }
+    if direction.course.autorate.is_some() {
+        left.push("autorate: cake-autorate sets the rate while it runs".to_owned());
+    }
     if direction.course.trace.is_some() {
         left.push("trace: the rate is the mean of the trace".to_owned());
     }

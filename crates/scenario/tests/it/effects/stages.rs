@@ -40,6 +40,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     table("links.wire.reverse", &["links.wire.reverse={}"]),
     table("links.wire.device_limit", &["links.wire.device_limit={}", "links.wire.device_completion=\"10ms\""]),
     table("links.wire.reorder", &["links.wire.reorder={}"]),
+    table("links.wire.autorate", &["links.wire.autorate={probes=\"p\", min_rate=\"1mbit\", max_rate=\"10mbit\"}"]),
     table("links.wire.slots", &["links.wire.slots={delay=\"5ms\", jitter=\"2ms\"}"]),
     kinds(
         "links.wire.queue",
@@ -168,7 +169,6 @@ pub(crate) const STAGES: &[(&str, &str)] = &[
         "#,
     ),
     (
-    (
         "a device's ring",
         r#"
             schema = 1
@@ -191,6 +191,7 @@ pub(crate) const STAGES: &[(&str, &str)] = &[
             ]
         "#,
     ),
+    (
         "short transfers and a flow on the way back, with losses",
         r#"
             schema = 1
