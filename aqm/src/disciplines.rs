@@ -9,16 +9,16 @@
 use std::any::Any;
 
 use ackclock_units::parameter::{Configurable, Visitor};
-use ackclock_units::{Random, Span};
+use ackclock_units::{Random, Rate, Span};
 
 use crate::discipline::Discipline;
 use crate::tree;
 use crate::{
-    Avq, AvqConfig, Blue, BlueConfig, Cake, CakeConfig, Choke, ChokeConfig, Cobalt, CobaltConfig, Codel, CodelConfig,
-    DualPi2, DualPi2Config, Ets, EtsConfig, Fifo, FifoConfig, Fq, FqCodel, FqCodelConfig, FqConfig, FqPie, FqPieConfig,
-    HeadDrop, HeadDropConfig, Hfsc, HfscConfig, Htb, HtbConfig, OwnQueueConfig, Pi2, Pi2Config, Pie, PieConfig, Prio,
-    PrioConfig, QueueDisc, Queued, Red, RedConfig, Rem, RemConfig, Sfb, SfbConfig, Sfq, SfqConfig, Tbf, TbfConfig,
-    Wred, WredConfig,
+    Afd, AfdConfig, Avq, AvqConfig, Blue, BlueConfig, Cake, CakeConfig, Choke, ChokeConfig, Cobalt, CobaltConfig,
+    Codel, CodelConfig, DualPi2, DualPi2Config, Ets, EtsConfig, Fifo, FifoConfig, Fq, FqCodel, FqCodelConfig, FqConfig,
+    FqPie, FqPieConfig, HeadDrop, HeadDropConfig, Hfsc, HfscConfig, Htb, HtbConfig, OwnQueueConfig, Pi2, Pi2Config,
+    Pie, PieConfig, Prio, PrioConfig, QueueDisc, Queued, Red, RedConfig, Rem, RemConfig, Sfb, SfbConfig, Sfq,
+    SfqConfig, Tbf, TbfConfig, Wred, WredConfig,
 };
 
 macro_rules! disciplines {
@@ -135,6 +135,8 @@ disciplines! {
     "blue" => Blue(BlueConfig) = BlueConfig::default(), |config, random| Blue::new(config, random);
     /// Adaptive Virtual Queue.
     "avq" => Avq(AvqConfig) = AvqConfig::default(), |config, _| Avq::new(config);
+    /// Approximate fair dropping.
+    "afd" => Afd(AfdConfig) = AfdConfig::default(), |config, random| Afd::new(config, random);
     /// Stochastic Fair BLUE.
     "sfb" => Sfb(SfbConfig) = SfbConfig::default(), |config, random| Sfb::new(config, random);
     /// Stochastic fairness queueing.
@@ -187,6 +189,15 @@ impl QueueSpec {
     /// The disciplines in the leaves of a tree.
     pub fn leaves(&self) -> impl Iterator<Item = &QueueSpec> {
         self.classes().filter_map(|(_, queue)| queue)
+    }
+
+    /// The rate of a shaper that has one.
+    pub fn shaped(&mut self) -> Option<&mut Rate> {
+        match self {
+            QueueSpec::Tbf(config) => Some(&mut config.rate),
+            QueueSpec::Cake(config) => config.bandwidth.as_mut(),
+            _ => None,
+        }
     }
 
     /// Sets the hashes of the flows that filters of classes name, of which `of` knows the names.

@@ -6,6 +6,7 @@
 //! are what a discipline returns, [`Counters`] are its books, [`Probe`] are the variables of its
 //! algorithm, and [`Store`] keeps the packets of a single queue.
 
+mod afd;
 mod avq;
 mod blue;
 mod books;
@@ -50,6 +51,7 @@ mod tbf;
 mod tree;
 mod wred;
 
+pub use afd::{Afd, AfdConfig};
 pub use avq::{Avq, AvqConfig};
 pub use blue::{Blue, BlueConfig, BlueStats, BlueThreshold, BlueUpdates};
 pub use cake::{AckFilter, Atm, Cake, CakeConfig, CakeRtt, Diffserv, FlowMode, Framing};

@@ -27,7 +27,8 @@ type Discipline = Box<dyn QueueDisc<StubPacket>>;
 
 /// Disciplines that act on the backlog, or limit it otherwise, and let no queue of a given length
 /// stand.
-const BY_BACKLOG: [&str; 10] = ["red", "red-adaptive", "wred", "choke", "rem", "blue", "sfb", "sfq", "fq", "tbf"];
+const BY_BACKLOG: [&str; 11] =
+    ["red", "red-adaptive", "wred", "choke", "rem", "afd", "blue", "sfb", "sfq", "fq", "tbf"];
 
 /// The disciplines of every bench below: those of the table, and configurations with other costs.
 /// ECN is on where possible, and limits leave room for the standing queue; the defaults do where

@@ -18,6 +18,7 @@
 //!   continues there later; the queue takes packets in and is asked for none. [`Up::Loses`] goes
 //!   on transmitting, and loses each packet whose last bit is sent during the outage. Packets that
 //!   are on the wire arrive either way.
+//! - *Autorate.* A controller sets the rate of a shaper ([`crate::Autorate`]) by such changes.
 //! - *Queue.* Of the same discipline, as [`crate::Link::change_queue`]. Another one takes the place
 //!   of the one before, whose packets are discarded ([`DropReason::Purge`]); a packet in
 //!   transmission continues.
@@ -44,7 +45,7 @@ use ackclock_aqm::DropReason;
 use ackclock_aqm::QueueSpec;
 use ackclock_units::{Rate, Span, Time};
 
-use crate::{Slots, Trace};
+use crate::{AutorateConfig, Slots, Trace};
 
 /// The changes of a link direction.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,12 +58,24 @@ pub struct Course {
     pub trace: Option<Arc<Trace>>,
     /// The slots in which the link transmits; nothing changes then.
     pub slots: Option<Slots>,
+    /// The controller of the rate of its queue, which is a shaper. The schedule does not change the
+    /// queue then.
+    pub autorate: Option<AutorateSpec>,
+}
+
+/// A controller of the rate of a queue, and the probes that it goes by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AutorateSpec {
+    /// Its parameters.
+    pub config: AutorateConfig,
+    /// The id of the flow of probes, or of a group of them: each is a reflector.
+    pub probes: Arc<str>,
 }
 
 impl Course {
     /// Returns `true` if nothing ever changes, and there are no slots.
     pub fn is_constant(&self) -> bool {
-        self.schedule.is_empty() && self.trace.is_none() && self.slots.is_none()
+        self.schedule.is_empty() && self.trace.is_none() && self.slots.is_none() && self.autorate.is_none()
     }
 }
 

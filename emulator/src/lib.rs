@@ -10,6 +10,7 @@
 
 pub use ackclock_traffic::Distribution;
 
+mod autorate;
 mod course;
 mod framed;
 mod impairments;
@@ -20,10 +21,13 @@ mod recording;
 mod split;
 mod trace;
 
-pub use course::{Change, Course, Up};
+pub use autorate::{Autorate, AutorateConfig};
+pub use course::{AutorateSpec, Change, Course, Up};
 pub use framed::Framed;
 pub use impairments::{GilbertElliott, HoldBack, Impairments, JitterDistribution, JitterTable, Loss, Markov, Reorder};
-pub use link::{Link, LinkConfig, LinkEvent, LinkEventKind, LinkSink, Slots, Usage};
+pub use link::{
+    BqlConfig, DeviceConfig, DeviceLimit, Link, LinkConfig, LinkEvent, LinkEventKind, LinkSink, Slots, Usage,
+};
 pub use medium::{Medium, MediumConfig};
 pub use network::{Arrival, Header, LinkId, Network, RouteId};
 pub use recording::{Action, Decision};

@@ -13,6 +13,8 @@ use ackclock_units::outside::Failure;
 use ackclock_units::{Random, Rate, Serializer, Span, Time};
 
 pub use self::config::LinkConfig;
+pub use self::device::{DeviceConfig, DeviceLimit};
+pub use self::dql::BqlConfig;
 pub use self::event::{LinkEvent, LinkEventKind, LinkSink};
 use self::slots::Slot;
 pub use self::slots::Slots;
@@ -29,6 +31,7 @@ mod aggregate;
 mod change;
 mod config;
 mod device;
+mod dql;
 mod event;
 mod otherwise;
 mod replace;

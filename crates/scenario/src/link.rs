@@ -1,6 +1,5 @@
 //! Links: rate, delay, queue and impairments of each direction.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use ackclock_emulator::{Course, HoldBack, Impairments, Reorder, Trace};
@@ -13,22 +12,21 @@ use crate::extent::Extent;
 use crate::fields::{Context, Fields};
 use crate::keys::Domain;
 use crate::overhead::{LINK_LAYERS, MAX_OVERHEAD, overhead};
-use crate::quantity::{Bytes, Kind, Number, OrOff, Problem, RateOrUnlimited, Time, Whole, is_name};
+use crate::quantity::{Bytes, Kind, Number, Problem, RateOrUnlimited, Time, Whole, is_name};
 use crate::report::Diagnostic;
 use crate::{course, disciplines, medium, queue};
 pub use burst::htb as htb_bucket;
 pub(crate) use loss::LOSSES;
 
+mod autorate;
 mod burst;
+mod device;
 mod jitter;
 mod loss;
 pub(crate) mod slots;
 
 /// The most links of a run.
 pub(crate) const MAX_LINKS: usize = 10_000;
-
-/// Longer rings than any device has.
-const MAX_DESCRIPTORS: u64 = 1 << 16;
 
 /// Reads `[links.NAME]`.
 pub(crate) fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<LinkSpec> {
@@ -133,7 +131,7 @@ fn direction<'a>(
             bucket,
             burst::BurstSize(extent.rate),
         ),
-        device: device(fields, base.device),
+        device: device::read(fields, base.device),
         delay: fields.or(("delay", "one-way propagation delay, after transmission"), base.delay, Time::Any),
         overhead: overhead(fields, base.overhead),
         queue,
@@ -174,7 +172,8 @@ fn direction<'a>(
     let errors = fields.errors();
     let changes = course::schedule(fields, schedule, course::Base { rate, queue: &spec.queue, extent });
     let slots = slots::read(fields, slots::SLOTS, base.course.slots);
-    spec.course = Course { schedule: changes, trace, slots };
+    let autorate = autorate::read(fields, base.course.autorate, &spec.queue);
+    spec.course = Course { schedule: changes, trace, slots, autorate };
     check_course(fields, &spec);
     check_device(fields, &spec);
     // Errors of a schedule are not reported for the way back once more.
@@ -196,25 +195,18 @@ pub(crate) fn bare() -> DirectionSpec {
     }
 }
 
-/// The transmit ring below the queue; `base` unless the file says otherwise.
-fn device(fields: &mut Fields<'_>, base: Option<NonZeroU32>) -> Option<NonZeroU32> {
-    let base = base.map(|descriptors| u64::from(descriptors.get()));
-    let descriptors = fields.or(
-        ("device_limit", "size of the device's transmit ring, in packets; the queue can no longer drop or mark these"),
-        base,
-        OrOff(Whole(1, MAX_DESCRIPTORS)),
-    );
-    descriptors.and_then(|descriptors| NonZeroU32::new(descriptors as u32))
-}
-
 /// Rejects other features beside schedules, traces and slots, which need a transmitter.
 fn check_course(fields: &Fields<'_>, spec: &DirectionSpec) {
-    let changes = !spec.course.schedule.is_empty() || spec.course.trace.is_some();
+    let Course { schedule, trace, autorate, .. } = &spec.course;
+    let changes = !schedule.is_empty() || trace.is_some() || autorate.is_some();
     let found = if spec.burst.is_some() && spec.course.slots.is_some() {
         let expected = "one of `burst` and `slots`; the other is `false`";
         (Problem::new("a token bucket (`burst`) has no slots", expected), "has `slots`")
     } else if let (Some(problem), true) = (constant(spec), changes) {
-        (problem, "has a `schedule` or a `trace`")
+        (problem, "has a `schedule`, a `trace` or `autorate`")
+    } else if autorate.is_some() && schedule.iter().any(|change| change.queue.is_some()) {
+        let expected = "a schedule of other keys, or `autorate = false`";
+        (Problem::new("the queue is that of `autorate`", expected), "has a `schedule` with `queue`")
     } else {
         return;
     };

@@ -52,7 +52,7 @@ fn direction(run: &RunSpec, link: &LinkSpec, way: &str, spec: &DirectionSpec) ->
         None => Link::with_course(config, queue, random("wire"), course),
     };
     let link = match spec.device {
-        Some(descriptors) => link.with_device(descriptors),
+        Some(device) => link.with_device(device),
         None => link,
     };
     LinkDirection::new(id, spec.queue.name(), link)

@@ -445,7 +445,7 @@ mod tests {
     use std::num::NonZeroU32;
 
     use ackclock_aqm::{Fifo, FifoConfig, Limit, Overhead};
-    use ackclock_emulator::{Course, Impairments, LinkConfig, Slots};
+    use ackclock_emulator::{BqlConfig, Course, DeviceConfig, DeviceLimit, Impairments, LinkConfig, Slots};
     use ackclock_packet::{Class, Packet};
     use ackclock_units::{Ecn, Random};
     use proptest::prelude::*;
@@ -532,8 +532,13 @@ mod tests {
             let slots = Slots { delay: Span::from_nanos(depth.into()), packets: Some(3), ..Slots::default() };
             let course = Course { slots: (kind == 2).then_some(slots), ..Course::default() };
             let link = Link::with_course(config, queue, Random::for_component(1, 0, "link"), course);
-            let descriptors = NonZeroU32::new(depth % 7 + 1).expect("above 0");
-            let link = if kind == 3 { link.with_device(descriptors) } else { link };
+            let limit = match depth % 3 {
+                0 => DeviceLimit::Bql(BqlConfig::default()),
+                1 => DeviceLimit::Bytes(NonZeroU32::new(depth).expect("above 0")),
+                _ => DeviceLimit::Packets(NonZeroU32::new(depth % 7 + 1).expect("above 0")),
+            };
+            let device = DeviceConfig { limit, completion: Span::from_nanos(u64::from(depth % 5) * 100_000) };
+            let link = if kind == 3 { link.with_device(device) } else { link };
             let mut direction = LinkDirection::new("wire.forward".to_owned(), "pfifo", link);
             let mut at = Time::ZERO;
             let packets = (1..).zip(packets).map(|(slot, (gap, wire_len))| {

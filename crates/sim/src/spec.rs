@@ -1,8 +1,6 @@
 //! The specification of a run, all values checked: `scenario` builds it, [`crate::World`] runs it.
 
-use std::num::NonZeroU32;
-
-use ackclock_emulator::{Course, Impairments, MediumConfig};
+use ackclock_emulator::{Course, DeviceConfig, Impairments, MediumConfig};
 use ackclock_units::{Rate, Span, Time};
 
 pub use ackclock_aqm::{LinkLayer, Overhead, OwnQueue, QueueSpec};
@@ -109,10 +107,9 @@ pub struct DirectionSpec {
     pub rate: Option<Rate>,
     /// Bytes of a token bucket in place of the transmitter; `None` is a transmitter.
     pub burst: Option<u32>,
-    /// Descriptors of a device's transmit ring below the queue, the packet in transmission
-    /// included; `None` is a transmitter by itself. Only at a constant rate, without bucket and
-    /// slots.
-    pub device: Option<NonZeroU32>,
+    /// A device's transmit ring below the queue, the packet in transmission included; `None` is a
+    /// transmitter by itself. Only at a constant rate, without bucket and slots.
+    pub device: Option<DeviceConfig>,
     /// Time from the end of transmission to arrival.
     pub delay: Span,
     /// Framing of every packet on this link, in the queue's books and in transmission. Not below

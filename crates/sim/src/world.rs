@@ -40,6 +40,7 @@ use crate::spec::{LinkSpec, RunSpec, Ties};
 use crate::truth::{Culprit, LOST_ON_LINK, Reason};
 use crate::window::Windows;
 use ahead::MANY;
+use autorate::Autorates;
 use decisions::Decisions;
 pub use look::Lookout;
 use medium::Media;
@@ -52,6 +53,7 @@ use summary::About;
 use turnover::Turnover;
 
 mod ahead;
+mod autorate;
 mod browsers;
 mod corruption;
 mod datagrams;
@@ -115,6 +117,8 @@ pub struct World {
     metrics: Vec<Metrics>,
     /// Media that the directions of links share; `None` if there are none.
     media: Option<Box<Media>>,
+    /// Shapers whose rate follows probes; `None` if there are none.
+    autorates: Option<Box<Autorates>>,
     /// Senders that learn, or have learned; `None` if there are none.
     decisions: Option<Box<Decisions>>,
     /// Visits to endpoints take the fast path.
@@ -178,6 +182,7 @@ impl World {
             turnover: Turnover::new(spec),
             metrics: metrics::memories(spec),
             media: Media::new(spec),
+            autorates: Autorates::new(spec),
             decisions: Decisions::new(spec),
             is_plain: false,
             attends_links: false,

@@ -69,13 +69,18 @@ fn one(text: &mut String, device: &str, direction: &DirectionSpec) {
     left.extend(lost);
     let stab = netem::write_stab(direction, &mut left);
     if direction.device.is_some() {
-        left.push("device_limit: the ring of a device is set by `ethtool -G`".to_owned());
+        left.push(
+            "device_limit: the ring of a device is set by `ethtool -G`, its interrupts by `ethtool -C`".to_owned(),
+        );
     }
     if !direction.course.schedule.is_empty() {
         left.push(format!(
             "schedule: {} changes, each by `tc qdisc change` at its time",
             direction.course.schedule.len()
         ));
+    }
+    if direction.course.autorate.is_some() {
+        left.push("autorate: cake-autorate sets the rate while it runs".to_owned());
     }
     if direction.course.trace.is_some() {
         left.push("trace: the rate is the mean of the trace".to_owned());

@@ -125,12 +125,21 @@ fn assignment(word: &Word) -> Option<(&str, Option<String>)> {
 fn tc(words: &[Word], place: &Place, read: &mut Read) {
     let (all, mut words) = (shown(words), words);
     while let Some(option) = words.first().filter(|word| word.text.starts_with('-')) {
-        let takes = ["-n", "-net", "-netns", "-b", "-batch", "-cf", "-conf"].contains(&option.text.as_str());
-        words = words.get(1 + usize::from(takes)..).unwrap_or_default();
-        if ["-b", "-batch"].contains(&option.text.as_str()) {
+        let option = option.text.as_str();
+        let (is_namespace, is_batch) = (["-n", "-net", "-netns"].contains(&option), ["-b", "-batch"].contains(&option));
+        let takes = is_namespace || is_batch || ["-cf", "-conf"].contains(&option);
+        if is_batch {
             read.leave(place, all, "a batch in a file of its own: import that file as well");
             return;
         }
+        if let (true, Some(name)) = (is_namespace, words.get(1)) {
+            let what = format!("-n {}", name.text);
+            // Once for each namespace.
+            if read.left.iter().all(|left| left.what != what) {
+                read.leave(place, what, "a namespace: devices are told apart by their names alone");
+            }
+        }
+        words = words.get(1 + usize::from(takes)..).unwrap_or_default();
     }
     let (object, action) = match words {
         [] => return,

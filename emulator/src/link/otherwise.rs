@@ -1,12 +1,10 @@
 //! How a link sends with another transmitter than a constant one: slots, a device, changes.
 
-use std::num::NonZeroU32;
-
 use ackclock_aqm::{ChangeError, Entry};
 use ackclock_packet::Packet;
 use ackclock_units::{Span, Time};
 
-use super::device::Device;
+use super::device::{Device, DeviceConfig};
 use super::slots::Slot;
 use super::varying::pace::{OF_A_BYTE, RatePace};
 use super::varying::{Usage, Varying};
@@ -55,17 +53,17 @@ impl Link {
         self.queue.idle(at);
     }
 
-    /// The same link with a device of so many descriptors below its queue.
+    /// The same link with a device below its queue.
     ///
     /// # Panics
     /// If it has a bucket, slots or no rate, changes, or has been used.
-    pub fn with_device(mut self, descriptors: NonZeroU32) -> Link {
+    pub fn with_device(mut self, config: DeviceConfig) -> Link {
         assert!(
             self.transmitter.is_constant() && self.serializer.is_some(),
             "a device is below a constant rate without a bucket"
         );
         assert_eq!(self.queue.counters().offered.packets, 0, "a link gets its device before the first packet");
-        self.transmitter = Transmitter::Device(Box::new(Device::new(descriptors)));
+        self.transmitter = Transmitter::Device(Box::new(Device::new(config)));
         self
     }
 
@@ -76,15 +74,17 @@ impl Link {
             let stopped = !device.has_room();
             let sent = device.next_end() <= at;
             if sent {
-                device.ring.pop_front();
+                device.end(at);
                 self.end_transmission(at, events);
                 self.begin_first(device);
             }
-            // An end of transmission is the driver's business, unless it had stopped the queue.
-            if stopped || !sent || device.held <= at {
+            let completed = device.complete(at);
+            // The end of a transmission and its report are the driver's business, unless it had
+            // stopped the queue.
+            if stopped || !(sent || completed) || device.held <= at {
                 self.fill(device, at, events);
             }
-            self.until = device.next_end().min(device.held);
+            self.until = device.next_due();
         }
     }
 
@@ -104,9 +104,7 @@ impl Link {
             let end = self.serializer.as_mut().map_or(start, |serializer| serializer.transmit(start, packet.wire_len));
             let (sojourn, busy) = (now.since(enqueued_at), end.since(start));
             self.report(now, LinkEventKind::Sent { sojourn, busy }, events);
-            device.done = end;
-            device.ring.push_back((end, Packet { wire_len: packet.wire_len - self.overhead, ..packet }));
-            if device.ring.len() == 1 {
+            if device.take(end, packet.wire_len, Packet { wire_len: packet.wire_len - self.overhead, ..packet }) {
                 self.begin_first(device);
             }
         }
@@ -118,8 +116,8 @@ impl Link {
 
     /// The first packet of the ring is being sent.
     fn begin_first(&mut self, device: &Device) {
-        if let Some((end, packet)) = device.ring.front() {
-            self.wire.begin(*end, self.delay, packet, 0);
+        if let Some((end, packet)) = device.first() {
+            self.wire.begin(end, self.delay, packet, 0);
         }
     }
 

@@ -199,7 +199,9 @@ fn cells_count_in_the_queue_and_in_transmission_alone() {
     let mut recorded = new();
     recorded.record();
     // The second descriptor of the device takes one more out of the queue.
-    for (mut link, most) in [(new(), 3), (recorded, 3), (new().with_device(NonZeroU32::new(2).unwrap()), 4)] {
+    let limit = DeviceLimit::Packets(NonZeroU32::new(2).unwrap());
+    let device = DeviceConfig { limit, completion: Span::ZERO };
+    for (mut link, most) in [(new(), 3), (recorded, 3), (new().with_device(device), 4)] {
         let mut events = Vec::new();
         for slot in 1..=most {
             link.offer(Time::ZERO, packet(slot, if slot == 2 { 100 } else { 1478 }), &mut events);

@@ -3,10 +3,10 @@
 use std::any::{Any, TypeId};
 
 use ackclock_aqm::{
-    Avq, AvqConfig, Blue, BlueConfig, Cake, CakeConfig, ChangeError, Choke, ChokeConfig, Cobalt, CobaltConfig,
-    Diffserv, DualPi2, DualPi2Config, Ets, EtsConfig, FlowMode, Fq, FqConfig, FqPie, FqPieConfig, Framing, Hfsc,
-    HfscConfig, Htb, HtbConfig, Pi2, Pi2Config, Prio, PrioConfig, Red, RedConfig, Rem, RemConfig, Sfb, SfbConfig, Sfq,
-    SfqConfig, SfqRed, Tbf, TbfConfig, Wred, WredConfig,
+    Afd, AfdConfig, Avq, AvqConfig, Blue, BlueConfig, Cake, CakeConfig, ChangeError, Choke, ChokeConfig, Cobalt,
+    CobaltConfig, Diffserv, DualPi2, DualPi2Config, Ets, EtsConfig, FlowMode, Fq, FqConfig, FqPie, FqPieConfig,
+    Framing, Hfsc, HfscConfig, Htb, HtbConfig, Pi2, Pi2Config, Prio, PrioConfig, Red, RedConfig, Rem, RemConfig, Sfb,
+    SfbConfig, Sfq, SfqConfig, SfqRed, Tbf, TbfConfig, Wred, WredConfig,
 };
 
 use super::*;
@@ -187,6 +187,14 @@ fn changes() -> Vec<Change> {
             RemConfig::default(),
             RemConfig { limit: 7, gamma: 0.01, ecn: true, ..RemConfig::default() },
             |config| Rem::new(config, random())
+        ),
+        change!(
+            "afd",
+            Trimmed,
+            Limit::Packets(7),
+            AfdConfig::default(),
+            AfdConfig { limit: 7, target: Some(3), sample: 2, alpha: 1.0, ..AfdConfig::default() },
+            |config| Afd::new(config, random())
         ),
         change!(
             "pi2",
@@ -419,7 +427,7 @@ fn what_waits_beyond_the_new_limit_goes() {
         assert!(drops.iter().all(|drop| reasons.contains(&drop.reason)), "{}: {drops:?}", change.name);
         match change.name {
             // Heads: the oldest.
-            "codel" | "pie" | "pi2" | "rem" | "blue" => {
+            "codel" | "pie" | "pi2" | "rem" | "afd" | "blue" => {
                 // BLUE takes in the packet that passes the limit.
                 assert_eq!(left, 7 + u64::from(change.name == "blue"), "{}", change.name);
                 assert!(drops.iter().is_sorted_by_key(|drop| drop.packet.id));

@@ -2,8 +2,8 @@
 
 use super::*;
 use ackclock_aqm::{
-    Avq, AvqConfig, Blue, BlueConfig, BlueThreshold, BlueUpdates, Choke, ChokeConfig, Red, RedAdaptive, RedConfig,
-    RedFloyd, Rem, RemConfig, Sfb, SfbConfig, Wred, WredConfig,
+    Afd, AfdConfig, Avq, AvqConfig, Blue, BlueConfig, BlueThreshold, BlueUpdates, Choke, ChokeConfig, Red, RedAdaptive,
+    RedConfig, RedFloyd, Rem, RemConfig, Sfb, SfbConfig, Wred, WredConfig,
 };
 
 /// More than the largest packet of [`queue_steps`].
@@ -182,6 +182,31 @@ pub(super) fn cases() -> Vec<Case> {
             holds: Some(50),
             one_queue: true,
             marks: true,
+            drops: &[DropReason::Limit],
+        },
+        Case {
+            name: "afd",
+            make: |random| {
+                let tupdate = Span::from_millis(1);
+                let config = AfdConfig { limit: 20, shadow: 50, sample: 1, tupdate, ..AfdConfig::default() };
+                Box::new(Afd::new(config, random))
+            },
+            limit: Limit::Packets(20),
+            holds: Some(20),
+            one_queue: true,
+            marks: false,
+            drops: &[DropReason::Early],
+        },
+        Case {
+            name: "afd, fair share never updated",
+            make: |random| {
+                let config = AfdConfig { limit: 20, tupdate: Span::from_secs(100_000), ..AfdConfig::default() };
+                Box::new(Afd::new(config, random))
+            },
+            limit: Limit::Packets(20),
+            holds: Some(20),
+            one_queue: true,
+            marks: false,
             drops: &[DropReason::Limit],
         },
         Case {

@@ -44,6 +44,8 @@ const VALUES: &[(&str, &str, &str)] = &[
     ("flows.0", "schedule", "[{ at = \"1s\", cc = \"vegas\" }]"),
     ("links.wire", "schedule", "[{ at = \"500ms\", rate = \"3mbit\" }]"),
     ("links.wire.reverse", "schedule", "[{ at = \"500ms\", delay = \"300ms\" }]"),
+    ("links.wire.autorate", "probes", "\"q\""),
+    ("links.wire.reverse", "autorate", "{ probes = \"p\", min_rate = \"6mbit\" }"),
     ("links.wire", "slots", "{ delay = \"20ms\", packets = 4 }"),
     ("links.wire.reverse", "slots", "{ delay = \"20ms\", packets = 4 }"),
     ("flows.0", "time_wait", "\"100ms\""),

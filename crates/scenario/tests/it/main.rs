@@ -1,6 +1,7 @@
 //! All integration tests of the crate, in one binary.
 
 mod applications;
+mod autorate;
 mod change;
 mod clients;
 mod conditions;

@@ -70,7 +70,11 @@ impl World {
         }
         let is_new = end.input(now, datagram, packet.ecn);
         if host.is_sender() && is_new {
-            flow.measure_rtt(now.since(datagram.sent));
+            let rtt = now.since(datagram.sent);
+            flow.measure_rtt(rtt);
+            if self.autorates.is_some() {
+                self.adapt_shapers(now, host.flow(), rtt);
+            }
         }
         self.send_datagrams(now, host);
     }

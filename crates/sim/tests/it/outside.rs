@@ -6,7 +6,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use ackclock_aqm::{CodelConfig, FifoConfig, FqConfig, HeadDropConfig, Limit, TbfConfig};
+use ackclock_aqm::{AfdConfig, CodelConfig, FifoConfig, FqConfig, HeadDropConfig, Limit, TbfConfig};
 use ackclock_cc::{NewReno, NewRenoConfig};
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder, send_vector};
 use ackclock_packet::{Class, Segment, flow_hash};
@@ -51,6 +51,7 @@ fn queues() -> Vec<QueueSpec> {
         QueueSpec::Pfifo(_) => Some(pfifo(20)),
         QueueSpec::Bfifo(_) => Some(QueueSpec::Bfifo(FifoConfig { limit: Limit::Bytes(30_000) })),
         QueueSpec::PfifoHeadDrop(_) => Some(QueueSpec::PfifoHeadDrop(HeadDropConfig { limit: 20 })),
+        QueueSpec::Afd(_) => Some(QueueSpec::Afd(AfdConfig { limit: 20, ..AfdConfig::default() })),
         QueueSpec::Fq(_) => Some(QueueSpec::Fq(FqConfig { limit: 20, ..FqConfig::default() })),
         QueueSpec::Tbf(_) => Some(QueueSpec::Tbf(TbfConfig {
             rate: Rate::from_bps(9_000_000).expect("above zero"),

@@ -377,3 +377,35 @@ fn scripts_are_not_executed() {
     assert!(left.iter().any(|line| line.contains("`$(cat /proc/x)` is not known before the script runs")), "{left:#?}");
     assert!(left.iter().any(|line| line.starts_with("in:9: `rm -rf /`: not a `tc` command")), "{left:#?}");
 }
+
+/// `tc.c`: `-n` and `-b` take a word. A namespace is listed once, a batch and an action that is not
+/// read each time; those that only show something are none of these.
+#[test]
+fn options_and_actions_that_are_not_read_are_listed() {
+    let imported = import(
+        "tc -n ns1 qdisc add dev veth12 root fq_codel\n\
+         tc -netns ns1 qdisc change dev veth12 root fq_codel target 7ms\n\
+         tc -net ns2 -s qdisc add dev veth21 root pie\n\
+         tc -force -batch more.tc\n\
+         tc -b\n\
+         tc qdisc flush dev veth12 root\n\
+         tc -s qdisc show dev veth12\n\
+         tc qdisc\n",
+    );
+    let left = left(&imported);
+    let starts = [
+        "in:1: `-n ns1`: ",
+        "in:3: `-n ns2`: ",
+        "in:4: `-force -batch more.tc`: ",
+        "in:5: `-b`: ",
+        "in:6: `qdisc flush dev",
+    ];
+    // Neither device has a rate or a delay.
+    let left: Vec<String> = left.into_iter().filter(|line| !line.contains("placeholder")).collect();
+    assert_eq!(left.len(), starts.len(), "{left:#?}");
+    for (line, start) in left.iter().zip(starts) {
+        assert!(line.starts_with(start), "{line}");
+    }
+    let QueueSpec::FqCodel(FqCodelConfig { target, .. }) = &link(&imported).forward.queue else { panic!() };
+    assert_eq!(*target, Span::from_millis(7));
+}

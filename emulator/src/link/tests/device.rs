@@ -9,12 +9,12 @@ use super::idle::Told;
 use super::*;
 use crate::Impairments;
 
-fn descriptors(n: u32) -> NonZeroU32 {
-    NonZeroU32::new(n).unwrap()
+fn at_most(n: u32) -> DeviceConfig {
+    DeviceConfig { limit: DeviceLimit::Packets(NonZeroU32::new(n).unwrap()), completion: Span::ZERO }
 }
 
 fn with_ring(n: u32, queue: Box<dyn QueueDisc<Framed>>, config: LinkConfig) -> Link {
-    Link::new(config, queue, random("link")).with_device(descriptors(n))
+    Link::new(config, queue, random("link")).with_device(at_most(n))
 }
 
 #[test]
@@ -91,4 +91,52 @@ fn a_longer_ring_changes_no_arrival_where_nothing_is_dropped() {
     assert!(arrivals[0].len() < 100);
     assert_eq!(arrivals[0], arrivals[1]);
     assert_eq!(arrivals[0], arrivals[2]);
+}
+
+/// Packets that leave the queue, by their times in microseconds.
+fn taken(events: &[LinkEvent]) -> Vec<u64> {
+    let sent = events.iter().filter(|event| matches!(event.kind, LinkEventKind::Sent { .. }));
+    sent.map(|event| event.at.as_nanos() / 1000).collect()
+}
+
+#[test]
+fn a_ring_of_bytes_takes_packets_until_it_is_full() {
+    // Of 1250 bytes each: two leave room for one more of 3000 bytes, three do not.
+    let limit = DeviceLimit::Bytes(NonZeroU32::new(3000).unwrap());
+    let device = DeviceConfig { limit, completion: Span::ZERO };
+    let mut link = Link::new(config(), pfifo(100), random("link")).with_device(device);
+    assert_eq!(taken(&burst(&mut link, 6).1), [0, 0, 0, 1000, 2000, 3000]);
+}
+
+#[test]
+fn a_packet_occupies_the_ring_until_its_interrupt() {
+    // Three descriptors, 1 ms a packet, interrupts 2.5 ms after the first end: at 3.5 ms all three
+    // are reported, and the device has been idle for half a millisecond.
+    let device = DeviceConfig { completion: Span::from_micros(2500), ..at_most(3) };
+    let mut link = Link::new(config(), pfifo(100), random("link")).with_device(device);
+    let (arrivals, events) = burst(&mut link, 7);
+    assert_eq!(taken(&events), [0, 0, 0, 3500, 3500, 3500, 7000]);
+    let expected = [(2000, 1), (3000, 2), (4000, 3), (5500, 4), (6500, 5), (7500, 6), (9000, 7)];
+    assert_eq!(arrivals, expected);
+}
+
+/// Byte queue limits keep a device busy with fewer bytes than a ring of a usual size holds. Ten
+/// packets are sent between interrupts, so that 2 * 10 * 1250 bytes bound what is needed (`dql.rs`).
+#[test]
+fn byte_queue_limits_keep_the_device_busy() {
+    let device = DeviceConfig { limit: DeviceLimit::Bql(BqlConfig::default()), completion: Span::from_millis(9) };
+    let mut link = Link::new(config(), pfifo(10_000), random("link")).with_device(device);
+    let mut events = Vec::new();
+    for slot in 0..9000 {
+        link.offer(Time::ZERO, packet(slot, 1250), &mut events);
+    }
+    let mut arrivals = Vec::new();
+    while let Some((at, _)) = link.deliver(Time::from_secs(8), &mut events) {
+        arrivals.push(at);
+    }
+    let late: Vec<_> = arrivals.iter().filter(|&&at| at > Time::from_millis(200)).collect();
+    assert!(late.len() > 7000, "{}", late.len());
+    assert!(late.windows(2).all(|pair| pair[1].since(*pair[0]) == Span::from_millis(1)));
+    let Transmitter::Device(device) = &link.transmitter else { panic!("{:?}", link.transmitter) };
+    assert!((10 * 1250..=2 * 10 * 1250).contains(&device.bql_limit().unwrap()), "{:?}", device.bql_limit());
 }

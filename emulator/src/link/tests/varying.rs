@@ -291,7 +291,7 @@ fn any_course() -> impl Strategy<Value = Course> {
         if trace.is_some() {
             schedule.iter_mut().for_each(|change| change.rate = None);
         }
-        Course { schedule, trace, slots: None }
+        Course { schedule, trace, ..Course::default() }
     })
 }
 

@@ -38,7 +38,9 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     table("record", &[]),
     table("links.wire", &[]),
     table("links.wire.reverse", &["links.wire.reverse={}"]),
+    table("links.wire.device_limit", &["links.wire.device_limit={}", "links.wire.device_completion=\"10ms\""]),
     table("links.wire.reorder", &["links.wire.reorder={}"]),
+    table("links.wire.autorate", &["links.wire.autorate={probes=\"p\", min_rate=\"1mbit\", max_rate=\"10mbit\"}"]),
     table("links.wire.slots", &["links.wire.slots={delay=\"5ms\", jitter=\"2ms\"}"]),
     kinds(
         "links.wire.queue",
@@ -164,6 +166,29 @@ pub(crate) const STAGES: &[(&str, &str)] = &[
             links.wire = { rate = "5mbit", delay = "20ms", queue = { kind = "pfifo", limit = "20p" } }
             links.far = { rate = "4mbit", delay = "10ms" }
             flows = [{ id = "f", path = ["wire"] }]
+        "#,
+    ),
+    (
+        "a device's ring",
+        r#"
+            schema = 1
+            run.duration = "3s"
+            links.wire = { rate = "5mbit", delay = "20ms", queue = { kind = "pfifo", limit = "20p" }, device_limit = 4 }
+            flows = [{ id = "f", path = ["wire"] }, { id = "g", path = ["wire"], direction = "reverse" }]
+        "#,
+    ),
+    (
+        "a shaper and pings, before a link that is slow, then fast",
+        r#"
+            schema = 1
+            run.duration = "30s"
+            links.wire = { rate = "100mbit", delay = "2ms", queue = { kind = "cake", bandwidth = "5mbit" } }
+            links.far = { rate = "3mbit", delay = "10ms", queue = { kind = "pfifo", limit = "300p" }, schedule = [{ at = "12s", rate = "20mbit" }] }
+            flows = [
+                { id = "f", path = ["wire", "far"], bytes = "2MB", restart_every = "6s" },
+                { id = "p", path = ["wire", "far"], transport = "udp", application = { kind = "ping", interval = "50ms" } },
+                { id = "q", path = ["wire", "far"], transport = "udp", application = { kind = "ping", interval = "300ms" } },
+            ]
         "#,
     ),
     (

@@ -53,6 +53,8 @@ pub(crate) const BY_SKELETON: &[&str] = &[
     "data",
     // A file of its own: crates/scenario/tests/it/course.rs.
     "trace",
+    // The flow of probes: crates/scenario/tests/it/autorate.rs.
+    "autorate",
     // In runs of its own: crates/scenario/tests/it/workloads.rs.
     "workloads",
     // Likewise: crates/scenario/tests/it/topology.rs.

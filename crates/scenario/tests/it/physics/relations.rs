@@ -405,7 +405,9 @@ fn opens_connections(spec: &RunSpec) -> bool {
 
 /// Returns `true` if a queue or a split distinguishes flows by a hash of their numbers.
 fn goes_by_number(spec: &RunSpec) -> bool {
-    let of = |queue: &QueueSpec| matches!(queue, QueueSpec::FqCodel(_) | QueueSpec::FqPie(_) | QueueSpec::Sfb(_));
+    let of = |queue: &QueueSpec| {
+        matches!(queue, QueueSpec::FqCodel(_) | QueueSpec::FqPie(_) | QueueSpec::Sfb(_) | QueueSpec::Afd(_))
+    };
     let hashes = |queue: &QueueSpec| of(queue) || queue.leaves().any(of);
     let groups = spec.flows.iter().map(|flow| &flow.group).chain(spec.sums.iter().map(|sum| &sum.group));
     let by_hash = |rule: &SplitRule| matches!(rule, SplitRule::FlowHash(_));
