@@ -149,7 +149,7 @@ fn key_of_another_kind() {
        |                           ^^^^^^ unknown key
        |
        = note: expected one of `limit`, ...
-       = help: `target` is a key of `sfb`, `codel`, `fq_codel`, `cobalt`, `pie`, `fq_pie`, `pi2`, `dualpi2`; `sfb = { target = ... }` sets it for that kind alone
+       = help: `target` is a key of `afd`, `sfb`, `codel`, `fq_codel`, `cobalt`, `pie`, `fq_pie`, `pi2`, `dualpi2`; `afd = { target = ... }` sets it for that kind alone
     "#);
 }
 

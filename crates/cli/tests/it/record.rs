@@ -429,7 +429,11 @@ fn a_qlog_agrees_with_tcp_csv() {
     let mut declared: Vec<_> = rows[1..].iter().filter(|row| row[2] == "declaration").collect();
     declared.sort_by(|a, b| (a[19], a[17].len(), a[17]).cmp(&(b[19], b[17].len(), b[17])));
     let declared: Vec<_> = declared.iter().map(|row| (row[19].into(), row[17].into(), row[18].into())).collect();
-    assert!(declared.len() >= 3 && lost == declared, "{lost:?}\n{declared:?}");
+    // A transmission whose declaration was undone may be declared again, by a timeout: tcp.csv has the first.
+    let is_repeat =
+        |n: usize| lost[..n].iter().any(|(_, offset, _)| *offset == lost[n].1) && !declared.contains(&lost[n]);
+    let first: Vec<_> = (0..lost.len()).filter(|&n| !is_repeat(n)).map(|n| lost[n].clone()).collect();
+    assert!(declared.len() >= 3 && first == declared, "{lost:?}\n{declared:?}");
     // Alone it is the same, and nothing else changes.
     good(&run(&folder, format!("{scenario}\n[record]\nqlog = true\n"), &["--out", "alone", "-q"]));
     assert_eq!(listed(&folder.join("alone")), ["summary.json", "f.0.sqlog"]);
