@@ -22,8 +22,8 @@
 use std::any::Any;
 use std::collections::VecDeque;
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Random, Span, Time};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Random, Span, Time, configuration};
 
 use crate::change::{parameters, valid};
 use crate::discipline::{Discipline, MAX, POSITIVE};
@@ -31,63 +31,36 @@ use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
 };
 
+const PAPER: &str = "Pan et al. 2003";
+const PACKETS: Domain = Domain::Packets(1, MAX);
+const COUNT: Domain = Domain::Whole(1, 1 << 20, "");
+const WEIGHT: Domain = Domain::Number(0.0, 1000.0, "");
+
+configuration! {
 /// Parameters of an AFD queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AfdConfig {
     /// The most packets that wait; further ones are refused. Default: 1000.
-    pub limit: u64,
+    pub limit: u64 = 1000 => (PACKETS, "own");
     /// The packets that the queue is to hold. Default: a fifth of `limit`.
-    pub target: Option<u64>,
+    pub target: Option<u64> = None => (PACKETS, "`sch_afq`", derived "a fifth of `limit`");
     /// The samples in the shadow buffer. Default: 500.
-    pub shadow: u32,
+    pub shadow: u32 = 500 => (COUNT, "own");
     /// One in so many arrivals, at random, is a sample. Default: 5.
-    pub sample: u32,
+    pub sample: u32 = 5 => (COUNT, "own");
     /// The places of the table of flows. Default: 1024.
-    pub flows: u32,
+    pub flows: u32 = 1024 => (COUNT, "own");
     /// Time between two updates of the fair share. Default: 6.25 ms, 160 a second.
-    pub tupdate: Span,
+    pub tupdate: Span = Span::from_micros(6250) => (POSITIVE, PAPER);
     /// Weight of the queue's distance from `target` at the last update, in samples a packet.
     /// Default: 1.7.
-    pub alpha: f64,
+    pub alpha: f64 = 1.7 => (WEIGHT, PAPER);
     /// Weight of its distance now. Default: 1.8.
-    pub beta: f64,
-}
-
-impl Default for AfdConfig {
-    fn default() -> AfdConfig {
-        AfdConfig {
-            limit: 1000,
-            target: None,
-            shadow: 500,
-            sample: 5,
-            flows: 1024,
-            tupdate: Span::from_micros(6250),
-            alpha: 1.7,
-            beta: 1.8,
-        }
-    }
+    pub beta: f64 = 1.8 => (WEIGHT, PAPER);
+} problem
 }
 
 impl Discipline for AfdConfig {}
-
-impl Configurable for AfdConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let (paper, own, afq) = ("Pan et al. 2003", "own", "`sch_afq`");
-        let limit = Domain::Packets(1, MAX);
-        v.parameter("limit", limit, own, &mut self.limit);
-        v.derived("target", limit, afq, "a fifth of `limit`", &mut self.target);
-        v.parameter("shadow", Domain::Whole(1, 1 << 20, ""), own, &mut self.shadow);
-        v.parameter("sample", Domain::Whole(1, 1 << 20, ""), own, &mut self.sample);
-        v.parameter("flows", Domain::Whole(1, 1 << 20, ""), own, &mut self.flows);
-        v.parameter("tupdate", POSITIVE, paper, &mut self.tupdate);
-        v.parameter("alpha", Domain::Number(0.0, 1000.0, ""), paper, &mut self.alpha);
-        v.parameter("beta", Domain::Number(0.0, 1000.0, ""), paper, &mut self.beta);
-    }
-
-    fn problem(&self) -> Option<&'static str> {
-        AfdConfig::problem(self)
-    }
-}
 
 impl AfdConfig {
     /// The problem with these parameters, if there is one.

@@ -61,6 +61,8 @@ fn what_a_link_lost_is_sent_again_for_good_reason() {
     let flow = flow_of(&scenario(LOSSY, "", ""));
     adds_up(&flow);
     let [slow, fast] = &multipath(&flow).subflows[..] else { panic!("{flow:?}") };
+    // Slow start loses every other packet of a window, and beside what the connection tells an ACK
+    // has room for two ranges: of more, the sender does not know that they have arrived.
     assert!(slow.sent.retransmitted_packets > 20, "{slow:?}");
     assert!(slow.spurious_retransmits * 30 < slow.sent.retransmitted_packets, "{slow:?}");
     assert_eq!(slow.retransmissions.by_queue.keys().collect::<Vec<_>>(), ["slow.forward"]);
@@ -124,8 +126,6 @@ fn subflows_that_follow_each_other_on_a_path_are_judged_together() {
     let flow = flow_of(&scenario(LOSSY, "", changes));
     adds_up(&flow);
     let [slow, _] = &multipath(&flow).subflows[..] else { panic!("{flow:?}") };
-    // Beside what the connection tells an ACK has room for two ranges: of more, the sender does not
-    // know that they have arrived.
     assert!(slow.sent.retransmitted_packets > 20, "{slow:?}");
     assert!(slow.spurious_retransmits * 30 < slow.sent.retransmitted_packets, "{slow:?}");
     let open = slow.limited_s;

@@ -63,8 +63,6 @@ pub(crate) const BY_SKELETON: &[&str] = &[
     "record.pcap",
     // The names of links and flows, and `receiver`: crates/scenario/tests/it/reordering.rs.
     "record.reordering",
-    // With `maxrate`, which few queues of a link's way back have.
-    "reverse.queue.low_rate_threshold",
     // The names of classes.
     "classes",
     "parent",

@@ -75,7 +75,7 @@ pub struct Scoreboard {
     rates: Option<Box<Rates>>,
     /// Entries examined.
     #[cfg(test)]
-    steps: u64,
+    steps: u32,
 }
 
 impl Scoreboard {

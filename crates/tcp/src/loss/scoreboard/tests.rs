@@ -456,7 +456,7 @@ fn work_of(judge: Judge, n: u64) -> (u64, u64) {
     }
     board.check();
     assert!(board.front().is_some_and(|front| !front.sacked) && resent > n / 4, "{judge:?}: {resent} of {n}");
-    (board.steps, next + resent)
+    (board.steps.into(), next + resent)
 }
 
 #[test]
