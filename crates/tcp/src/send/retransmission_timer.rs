@@ -101,16 +101,18 @@ struct Wheel {
 
 impl Wheel {
     /// When a timer expires that is set `now` and would have expired at `before`.
+    #[inline]
     fn expiry(&mut self, ticks: Ticks, now: Time, wait: Span, before: Time) -> Time {
-        let passed = ticks.passed(now);
+        let in_32_bits = |tick| u32::try_from(tick).unwrap_or(u32::MAX);
+        let since = ticks.passed(now);
+        let passed = in_32_bits(since);
         if (1..=passed).contains(&self.runs) {
             self.ran = self.runs;
-            self.runs = if before > now { ticks.passed(before) } else { 0 };
+            self.runs = if before > now { in_32_bits(ticks.passed(before)) } else { 0 };
         }
-        let at = ticks.expiry_after(now, wait, self.ran == passed && passed > 0);
-        let tick = ticks.passed(at);
-        self.runs = if self.runs == 0 { tick } else { self.runs.min(tick) };
-        at
+        let tick = ticks.tick_of(since, wait, self.ran == passed && passed > 0);
+        self.runs = if self.runs == 0 { in_32_bits(tick) } else { self.runs.min(in_32_bits(tick)) };
+        ticks.at(tick)
     }
 }
 

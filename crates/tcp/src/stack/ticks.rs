@@ -61,7 +61,7 @@ impl Ticks {
     /// When a timer that is started at `now` expires.
     #[inline]
     pub(crate) fn expiry(self, now: Time, wait: Span) -> Time {
-        if self.are_exact() { now + wait } else { self.expiry_after(now, wait, false) }
+        if self.are_exact() { now + wait } else { self.at(self.tick_of(self.passed(now), wait, false)) }
     }
 
     /// Returns `true` if timers expire exactly when they should.
@@ -70,22 +70,28 @@ impl Ticks {
         self.length == 0
     }
 
-    /// Ticks that have passed at `at`, if there are any.
-    pub(crate) fn passed(self, at: Time) -> u32 {
-        at.as_nanos().checked_div(self.length.into()).map_or(0, |passed| u32::try_from(passed).unwrap_or(u32::MAX))
+    /// Ticks that have passed at `at`; 0 if there are none.
+    #[inline]
+    pub(crate) fn passed(self, at: Time) -> u64 {
+        at.as_nanos().checked_div(self.length.into()).unwrap_or(0)
     }
 
-    /// When a timer that is started at `now` expires, with ticks; `ran` if the wheel has run in this
-    /// one.
-    pub(crate) fn expiry_after(self, now: Time, wait: Span, ran: bool) -> Time {
-        let tick = u64::from(self.length);
-        let passed = now.as_nanos() / tick;
-        let at = if self.wheel {
-            slot(passed, wait.as_nanos().div_ceil(tick).max(1), ran)
+    /// When so many ticks have passed.
+    #[inline]
+    pub(crate) fn at(self, tick: u64) -> Time {
+        Time::ZERO + Span::from_nanos(tick.saturating_mul(self.length.into()))
+    }
+
+    /// The tick with which a timer expires that is started once `passed` are over; `ran` if the
+    /// wheel has run in this one.
+    #[inline]
+    pub(crate) fn tick_of(self, passed: u64, wait: Span, ran: bool) -> u64 {
+        let (wait, tick) = (wait.as_nanos(), u64::from(self.length));
+        if self.wheel {
+            slot(passed, wait.div_ceil(tick).max(1), ran)
         } else {
-            passed.saturating_add((wait.as_nanos() / tick).max(1))
-        };
-        Time::ZERO + Span::from_nanos(at.saturating_mul(tick))
+            passed.saturating_add((wait / tick).max(1))
+        }
     }
 
     /// The least that Linux waits for a timer which is no retransmission's (`TCP_TIMEOUT_MIN`); 0
@@ -99,6 +105,7 @@ impl Ticks {
 /// early, and the wheel takes only every eighth from 63 ticks on, every 64th from 504 ticks on, and
 /// so on. Its own clock is a tick ahead once it `ran` in this one (`__run_timers`,
 /// `forward_timer_base`): that many ticks are one less then.
+#[inline]
 fn slot(passed: u64, ticks: u64, ran: bool) -> u64 {
     let mut shift = 0;
     while shift < 24 && ticks - u64::from(ran) >= 63 << shift {
@@ -130,7 +137,7 @@ mod tests {
         // 2016 ms are 504 ticks: slots of 64.
         assert_eq!((at(0, 2012), at(0, 2016)), (ms(504 * 4), ms(512 * 4)));
         // From tick 568 on, 504 are 503 if the wheel ran in it: slots of eight, 1072 ends with 1080.
-        let after = |ran| ticks.expiry_after(ms(2272), Span::from_millis(2016), ran);
+        let after = |ran| ticks.at(ticks.tick_of(568, Span::from_millis(2016), ran));
         assert_eq!((after(false), after(true)), (ms(1088 * 4), ms(1080 * 4)));
     }
 
