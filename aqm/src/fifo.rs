@@ -98,16 +98,40 @@ impl<P: Queued> Fifo<P> {
         }
         Ok(())
     }
+
+    /// Returns `true` if a packet of `bytes` bytes is taken in.
+    #[inline]
+    pub fn has_room(&self, bytes: u32) -> bool {
+        let backlog = self.store.backlog();
+        match self.config.limit {
+            Limit::Packets(limit) => backlog.packets < limit,
+            Limit::Bytes(limit) => backlog.bytes + u64::from(bytes) <= limit,
+        }
+    }
+
+    // For an owner that keeps the waiting packets itself ([`QueueDisc::drop_tail`]).
+
+    /// Counts a packet of `bytes` bytes that is taken in, and waits with the owner.
+    #[inline]
+    pub fn count_in(&mut self, bytes: u32) {
+        self.store.count_in(bytes);
+    }
+
+    /// Counts that the first of those packets is sent.
+    #[inline]
+    pub fn count_out(&mut self, bytes: u32) {
+        self.store.count_out(bytes);
+    }
+
+    /// Takes the next of those packets over, which was counted when it came.
+    pub fn hold(&mut self, enqueued_at: Time, packet: P) {
+        self.store.hold(enqueued_at, packet);
+    }
 }
 
 impl<P: Queued + Send> QueueDisc<P> for Fifo<P> {
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>) {
-        let backlog = self.store.backlog();
-        let fits = match self.config.limit {
-            Limit::Packets(limit) => backlog.packets < limit,
-            Limit::Bytes(limit) => backlog.bytes + u64::from(packet.wire_len()) <= limit,
-        };
-        if fits {
+        if self.has_room(packet.wire_len()) {
             self.store.admit(now, packet);
         } else {
             self.store.refuse(packet, DropReason::Limit, drops);
@@ -127,6 +151,10 @@ impl<P: Queued + Send> QueueDisc<P> for Fifo<P> {
 
     fn pass(&mut self, bytes: u32) {
         self.store.pass(bytes);
+    }
+
+    fn drop_tail(&self) -> Option<FifoConfig> {
+        Some(self.config)
     }
 
     fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {

@@ -7,6 +7,7 @@ use ackclock_units::outside::Failure;
 use ackclock_units::{Ecn, Rate, Time};
 
 use crate::change::ChangeError;
+use crate::fifo::FifoConfig;
 use crate::probe::{Probe, Variable};
 #[cfg(test)]
 use crate::stub::Stub;
@@ -110,6 +111,11 @@ pub trait QueueDisc<P: Queued>: Debug + Send {
     /// waits.
     fn pass(&mut self, bytes: u32) {
         let _ = bytes;
+    }
+    /// The parameters, if it is a drop-tail queue and no more: a link can then keep what waits where
+    /// it keeps what is on its way, and have a [`Fifo`](crate::Fifo) count. Default: it is not.
+    fn drop_tail(&self) -> Option<FifoConfig> {
+        None
     }
     /// Sets other parameters at run time, as `tc qdisc change` does; `config` is a complete
     /// configuration of the discipline's own type ([`CodelConfig`](crate::CodelConfig) for a

@@ -50,6 +50,24 @@ impl<P: Queued> Store<P> {
         self.waiting.push(Entry { packet, enqueued_at: now });
     }
 
+    /// Counts a packet of `bytes` bytes that waits elsewhere.
+    #[inline]
+    pub(crate) fn count_in(&mut self, bytes: u32) {
+        self.books.admit(bytes);
+    }
+
+    /// Counts that such a packet is sent.
+    #[inline]
+    pub(crate) fn count_out(&mut self, bytes: u32) {
+        self.books.take(bytes);
+        self.books.release(bytes);
+    }
+
+    /// Such a packet waits here from now on, behind the others.
+    pub(crate) fn hold(&mut self, enqueued_at: Time, packet: P) {
+        self.waiting.push(Entry { packet, enqueued_at });
+    }
+
     /// Counts a packet of `bytes` bytes that passes without waiting.
     #[inline]
     pub fn pass(&mut self, bytes: u32) {
@@ -92,9 +110,7 @@ impl<P: Queued> Store<P> {
     #[inline]
     pub fn send(&mut self) -> Dequeue<P> {
         let Some(entry) = self.waiting.pop() else { return Dequeue::Empty };
-        let bytes = entry.packet.wire_len();
-        self.books.take(bytes);
-        self.books.release(bytes);
+        self.count_out(entry.packet.wire_len());
         Dequeue::Packet(entry)
     }
 

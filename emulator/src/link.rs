@@ -7,7 +7,7 @@
 
 use std::any::Any;
 
-use ackclock_aqm::{ChangeError, Counters, Dequeue, Dropped, Drops, Entry, Headers, Overhead, QueueDisc};
+use ackclock_aqm::{ChangeError, Counters, Dequeue, Dropped, Drops, Entry, Fifo, Headers, Overhead, QueueDisc};
 use ackclock_packet::Packet;
 use ackclock_units::outside::Failure;
 use ackclock_units::{Random, Rate, Serializer, Span, Time};
@@ -68,6 +68,9 @@ pub struct Link {
     transmitter: Transmitter,
     /// Packets pass the queue and are on the wire at once ([`Link::pass`]).
     passes: bool,
+    /// The books of a drop-tail queue whose packets wait on the wire's own ring, in place of
+    /// `queue`, which is empty then: nothing is moved when a transmission begins.
+    drop_tail: Option<Fifo<Framed>>,
     /// The queue is shown headers ([`QueueDisc::looks`]).
     looks: bool,
     /// The stream of impairments, for when a link that has none begins to change.
@@ -96,6 +99,10 @@ impl Link {
         let uniform = config.overhead.uniform();
         let passes = serializer.is_none() && queue.passes() && uniform.is_some();
         let looks = queue.looks();
+        let wire = Wire::new(config.impairments.clone(), random.clone());
+        let is_simple = serializer.is_some() && bucket.is_none() && uniform.is_some() && wire.is_plain();
+        let is_fresh = queue.counters().offered.packets == 0;
+        let drop_tail = if is_simple && is_fresh { queue.drop_tail().map(Fifo::new) } else { None };
         Link {
             state: TransmitterState::Idle,
             overhead: uniform.unwrap_or(0),
@@ -108,10 +115,11 @@ impl Link {
             serializer,
             delay: config.delay,
             least_delay: config.impairments.least_delay(config.delay),
-            wire: Wire::new(config.impairments, random.clone()),
+            wire,
             random,
             transmitter: bucket.unwrap_or(Transmitter::Constant),
             passes,
+            drop_tail,
             looks,
         }
     }
@@ -128,7 +136,7 @@ impl Link {
         if let Some(slots) = course.slots {
             assert!(course.schedule.is_empty() && course.trace.is_none(), "a link with slots does not change");
             let transmitter = Transmitter::Slots(Box::new(Slot::new(slots, &random)));
-            return Link { transmitter, passes: false, ..Link::new(config, queue, random) };
+            return Link { transmitter, passes: false, drop_tail: None, ..Link::new(config, queue, random) };
         }
         let wire = Wire::changing(config.impairments.clone(), random.clone());
         let varying = Varying::new(&config, course);
@@ -137,7 +145,7 @@ impl Link {
         let least_delay = config.impairments.least_delay_with(delay, jitter);
         let transmitter = Transmitter::Varying(Box::new(varying));
         let link = Link::new(config, queue, random);
-        Link { wire, delay, least_delay, transmitter, passes: false, ..link }.scheduled()
+        Link { wire, delay, least_delay, transmitter, passes: false, drop_tail: None, ..link }.scheduled()
     }
 
     /// Records every decision of the queue from now on, for [`Link::decisions`].
@@ -145,7 +153,8 @@ impl Link {
     /// # Panics
     /// If packets were offered before.
     pub fn record(&mut self) {
-        assert_eq!(self.queue.counters().offered.packets, 0, "recording starts with the first packet");
+        assert_eq!(self.queue().counters().offered.packets, 0, "recording starts with the first packet");
+        self.drop_tail = None;
         let overhead = Overhead::bytes(self.overhead as i32);
         self.recording.get_or_insert_with(|| Box::new(Recording::new(overhead))).keep();
         self.passes = false;
@@ -176,6 +185,9 @@ impl Link {
             return self.pass(now, packet, events);
         }
         self.advance(now, events);
+        if self.drop_tail.is_some() {
+            return self.append(now, packet, events);
+        }
         match &mut self.recording {
             None => {
                 packet.wire_len += self.overhead;
@@ -198,6 +210,72 @@ impl Link {
         }
     }
 
+    /// A packet arrives at a drop-tail queue, which has done what was due before.
+    #[inline(always)]
+    fn append(&mut self, now: Time, packet: Packet, events: &mut impl LinkSink) {
+        let bytes = packet.wire_len + self.overhead;
+        match (&mut self.drop_tail, &mut self.wire) {
+            (Some(queue), Wire::Plain(line)) if queue.has_room(bytes) => {
+                queue.count_in(bytes);
+                line.hold(now, &packet);
+                self.waiting += 1;
+            }
+            _ => self.refuse(now, packet, events),
+        }
+        self.report(now, LinkEventKind::Offered, events);
+        if self.state == TransmitterState::Idle {
+            self.restart(now, events);
+        }
+    }
+
+    /// That queue is full.
+    #[cold]
+    fn refuse(&mut self, now: Time, packet: Packet, events: &mut impl LinkSink) {
+        let packet = Packet { wire_len: packet.wire_len + self.overhead, ..packet };
+        if let Some(queue) = &mut self.drop_tail {
+            queue.enqueue(now, Framed(packet), &mut self.drops);
+        }
+        self.report_drops(now, events);
+    }
+
+    /// The transmissions of packets in that queue which begin until `now`.
+    #[inline(always)]
+    fn begin_some(&mut self, now: Time, events: &mut impl LinkSink) {
+        let (Some(queue), Some(serializer), Wire::Plain(line)) =
+            (&mut self.drop_tail, &mut self.serializer, &mut self.wire)
+        else {
+            return;
+        };
+        while self.until <= now && self.until < Time::NEVER {
+            let start = self.until;
+            let begun = line.begin(|since, wire_len| {
+                let bytes = wire_len + self.overhead;
+                let end = serializer.transmit(start, bytes);
+                queue.count_out(bytes);
+                self.waiting -= 1;
+                (self.state, self.until) = (TransmitterState::Sends, end);
+                let kind = LinkEventKind::Sent { sojourn: start.since(since), busy: end.since(start) };
+                events.event(LinkEvent { at: start, backlog: self.waiting as u32, kind });
+                end + self.delay
+            });
+            if !begun {
+                (self.state, self.until) = (TransmitterState::Idle, Time::NEVER);
+            } else if self.until == Time::NEVER {
+                line.forget_last();
+            }
+        }
+    }
+
+    /// The packets of that queue wait in `queue` from now on, which is asked for each.
+    #[cold]
+    fn ask_queue(&mut self) {
+        let (Some(mut queue), Wire::Plain(line)) = (self.drop_tail.take(), &mut self.wire) else { return };
+        for (since, packet) in line.take_waiting() {
+            queue.hold(since, Framed(Packet { wire_len: packet.wire_len + self.overhead, ..packet }));
+        }
+        self.queue = Box::new(queue);
+    }
+
     /// A packet arrives at a link without a rate, where none ever waits. Disciplines that would only
     /// count it are not asked; once such a link gets a rate, they begin as new ones.
     #[inline]
@@ -218,7 +296,7 @@ impl Link {
     }
 
     /// The three packets that arrive next, as far as they are known: the link has no impairments,
-    /// and the transmission of the packet has begun.
+    /// and the transmission of the packet has begun, or it waits in a drop-tail queue.
     #[inline(always)]
     pub fn upcoming(&self) -> [Option<&Packet>; 3] {
         self.wire.first_three()
@@ -258,6 +336,7 @@ impl Link {
 
     /// The queue has other parameters from now on. Everything due before has been done.
     fn set_queue(&mut self, now: Time, config: &dyn Any, events: &mut impl LinkSink) -> Result<(), ChangeError> {
+        self.ask_queue();
         let result = self.queue.change(now, config, &mut self.drops);
         self.passes = self.passes && self.queue.passes();
         self.looks = self.queue.looks();
@@ -275,7 +354,10 @@ impl Link {
 
     /// The queue discipline.
     pub fn queue(&self) -> &dyn QueueDisc<Framed> {
-        &*self.queue
+        match &self.drop_tail {
+            Some(queue) => queue,
+            None => &*self.queue,
+        }
     }
 
     /// The rate; `None` if unlimited.
@@ -309,6 +391,10 @@ impl Link {
 
     #[inline(never)]
     fn advance_by_some(&mut self, now: Time, events: &mut impl LinkSink) {
+        if self.drop_tail.is_some() {
+            self.begin_some(now, events);
+            return;
+        }
         if !self.transmitter.is_constant() {
             self.advance_otherwise(now, events);
             return;
@@ -449,16 +535,16 @@ impl Link {
 
     #[inline(always)]
     fn report(&self, at: Time, kind: LinkEventKind, events: &mut impl LinkSink) {
-        debug_assert_eq!(self.waiting, self.queue.backlog().packets, "a packet came or went in silence");
+        debug_assert_eq!(self.waiting, self.queue().backlog().packets, "a packet came or went in silence");
         events.event(LinkEvent { at, backlog: self.waiting as u32, kind });
     }
 
     /// The queue has discarded packets, and possibly others than the one that came or left.
     #[cold]
     fn report_drops(&mut self, at: Time, events: &mut impl LinkSink) {
-        self.waiting = self.queue.backlog().packets;
+        self.waiting = self.queue().backlog().packets;
         let backlog = self.waiting as u32;
-        let probability = self.queue.probe().probability;
+        let probability = self.queue().probe().probability;
         for Dropped { packet: Framed(mut packet), reason } in self.drops.drain(..) {
             if self.recording.is_none() {
                 packet.wire_len -= self.overhead;

@@ -14,7 +14,7 @@ impl Link {
     pub fn on_medium(config: LinkConfig, queue: Box<dyn QueueDisc<Framed>>, random: Random) -> Link {
         assert!(config.burst.is_none() && config.rate.is_some(), "a medium has a rate and no bucket");
         // It never goes on by itself.
-        Link { state: TransmitterState::Refills, ..Link::new(config, queue, random) }
+        Link { state: TransmitterState::Refills, drop_tail: None, ..Link::new(config, queue, random) }
     }
 
     /// Returns `true` if its queue contains packets.

@@ -50,6 +50,7 @@ impl Link {
             "a token bucket does not change, and neither does a link with slots or a device"
         );
         let varying = self.taken_over(now);
+        self.ask_queue();
         self.wire.begin_to_change(self.sends(), &self.random);
         self.passes = false;
         Box::new(varying)
@@ -58,7 +59,7 @@ impl Link {
     /// The transmitter of a link that changes, where this constant one is at `now`.
     fn taken_over(&self, now: Time) -> Varying {
         let end = self.serializer.as_ref().map_or((Time::NEVER, 0), Serializer::end);
-        let bytes = self.queue.counters().dequeued.bytes;
+        let bytes = self.queue().counters().dequeued.bytes;
         Varying::taking_over((self.rate(), self.delay), now, bytes, end, self.sends())
     }
 

@@ -62,8 +62,9 @@ impl Link {
             self.transmitter.is_constant() && self.serializer.is_some(),
             "a device is below a constant rate without a bucket"
         );
-        assert_eq!(self.queue.counters().offered.packets, 0, "a link gets its device before the first packet");
+        assert_eq!(self.queue().counters().offered.packets, 0, "a link gets its device before the first packet");
         self.transmitter = Transmitter::Device(Box::new(Device::new(config)));
+        self.drop_tail = None;
         self
     }
 

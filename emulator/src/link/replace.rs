@@ -9,7 +9,7 @@ use super::{Link, LinkSink};
 impl Link {
     /// The books of all disciplines that the queue has had ([`ackclock_aqm::QueueDisc::counters`]).
     pub fn counters(&self) -> Counters {
-        let mut counters = *self.queue.counters();
+        let mut counters = *self.queue().counters();
         if let Some(replaced) = &self.replaced {
             counters.absorb(&replaced.counters);
         }
@@ -31,6 +31,7 @@ impl Link {
     /// A new discipline takes the place of the queue, and what waits is discarded. Everything due
     /// before has been done.
     pub(super) fn replace_queue(&mut self, now: Time, spec: &QueueSpec, events: &mut impl LinkSink) {
+        self.ask_queue();
         let replaced = self.replaced.get_or_insert_default();
         replaced.number += 1;
         // As its impairments, a new queue has a stream of its own.

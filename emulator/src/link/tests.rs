@@ -18,6 +18,7 @@ use crate::{GilbertElliott, HoldBack, Loss, Markov, Reorder};
 mod change;
 mod classful;
 mod device;
+mod drop_tail;
 mod idle;
 mod impairments;
 mod passing;

@@ -29,6 +29,11 @@ impl Wire {
         if fate.is_plain() { Wire::Plain(Line::new()) } else { Wire::Impaired(Box::new(Impaired::new(fate))) }
     }
 
+    /// Every packet arrives, in the order of transmission.
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self, Wire::Plain(_))
+    }
+
     /// The wire of a link that changes: a packet's arrival is known at the end of its transmission.
     pub(super) fn changing(impairments: Impairments, random: Random) -> Wire {
         Wire::Impaired(Box::new(Impaired::new(WireFates::new(impairments, random).changing())))

@@ -7,6 +7,8 @@ use ackclock_units::{Ring, Time};
 #[derive(Debug)]
 pub(in crate::link) struct Line {
     ring: Ring<OnWire>,
+    /// How many of them, at the end, wait for their transmission.
+    waiting: usize,
     /// The time of the first arrival; [`Time::NEVER`] if there is none.
     next_at: Time,
 }
@@ -15,13 +17,14 @@ pub(in crate::link) struct Line {
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 struct OnWire {
+    /// The time of its arrival, or, while it waits, the time since when.
     at: Time,
     packet: Packet,
 }
 
 impl Line {
     pub(super) fn new() -> Line {
-        Line { ring: Ring::new(), next_at: Time::NEVER }
+        Line { ring: Ring::new(), waiting: 0, next_at: Time::NEVER }
     }
 
     /// A packet arrives at `at`, after all others and without its framing.
@@ -33,13 +36,54 @@ impl Line {
         self.ring.push(OnWire { at, packet: Packet { wire_len: packet.wire_len - framing, ..*packet } });
     }
 
+    /// A packet waits since `now` for its transmission, behind all others.
+    #[inline(always)]
+    pub(in crate::link) fn hold(&mut self, now: Time, packet: &Packet) {
+        self.ring.push(OnWire { at: now, packet: *packet });
+        self.waiting += 1;
+    }
+
+    /// The transmission of the first packet that waits begins: `arrival` is told since when it has
+    /// waited, and its length, and returns the time of its arrival. Returns `false` if none waits.
+    #[inline(always)]
+    pub(in crate::link) fn begin(&mut self, arrival: impl FnOnce(Time, u32) -> Time) -> bool {
+        let before = self.ring.len() - self.waiting;
+        let Some(entry) = self.ring.get_mut(before) else { return false };
+        entry.at = arrival(entry.at, entry.packet.wire_len);
+        if before == 0 {
+            self.next_at = entry.at;
+        }
+        self.waiting -= 1;
+        true
+    }
+
+    /// Takes the packets that wait, with the times since when.
+    pub(in crate::link) fn take_waiting(&mut self) -> impl Iterator<Item = (Time, Packet)> + use<> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let mut taken: Vec<_> = (0..waiting).filter_map(|_| self.ring.pop_last()).collect();
+        taken.reverse();
+        taken.into_iter().map(|OnWire { at, packet }| (at, packet))
+    }
+
+    /// The transmission that began last does not end: its packet is on the wire for ever.
+    #[cold]
+    pub(in crate::link) fn forget_last(&mut self) {
+        let waiting = self.take_waiting();
+        self.pop_last();
+        waiting.for_each(|(since, packet)| self.hold(since, &packet));
+    }
+
     #[inline(always)]
     pub(super) fn next_at(&self) -> Time {
         self.next_at
     }
 
+    /// Takes the first one, unless it waits.
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<(Time, Packet)> {
+        if self.ring.len() == self.waiting {
+            return None;
+        }
         let OnWire { at, packet } = self.ring.pop()?;
         self.review();
         Some((at, packet))
@@ -54,7 +98,8 @@ impl Line {
 
     #[inline(always)]
     fn review(&mut self) {
-        self.next_at = self.ring.front().map_or(Time::NEVER, |first| first.at);
+        let first = self.ring.front().filter(|_| self.ring.len() > self.waiting);
+        self.next_at = first.map_or(Time::NEVER, |first| first.at);
     }
 
     /// The n-th packet behind the first.
