@@ -295,17 +295,17 @@ impl Link {
         (self.until + self.least_delay).min(self.wire.next_at())
     }
 
-    /// The three packets that arrive next, as far as they are known: the link has no impairments,
-    /// and the transmission of the packet has begun, or it waits in a drop-tail queue.
+    /// The packet that arrives after the next two, if it is known: the link has no impairments, and
+    /// the transmission of the packet has begun, or it waits in a drop-tail queue.
     #[inline(always)]
-    pub fn upcoming(&self) -> [Option<&Packet>; 3] {
-        self.wire.first_three()
+    pub fn third(&self) -> Option<&Packet> {
+        self.wire.third()
     }
 
     /// Does what is due until `now` on the sending side, then returns the next packet that has
     /// arrived by `now`, with its time. Call it until it returns `None`. Events precede the packets
     /// to which they apply: the caller handles them first.
-    #[inline]
+    #[inline(always)]
     pub fn deliver(&mut self, now: Time, events: &mut impl LinkSink) -> Option<(Time, Packet)> {
         self.advance(now, events);
         self.wire.arrival(now)

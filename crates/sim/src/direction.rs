@@ -10,6 +10,7 @@ use ackclock_units::{Rate, Span, Time};
 
 use self::levels::Levels;
 use crate::error::RunError;
+use crate::index::HostId;
 use crate::truth::LOST_ON_LINK;
 
 mod levels;
@@ -19,6 +20,8 @@ mod levels;
 pub(crate) struct LinkDirection {
     link: Link,
     measures: DirectionMeasures,
+    /// The hosts of the packets that were the third and the second before the last ones arrived.
+    ahead: [Option<HostId>; 2],
     pub(crate) id: String,
     queue: &'static str,
 }
@@ -141,7 +144,7 @@ impl LinkDirection {
             duplicated: 0,
             corrupted: 0,
         };
-        LinkDirection { link, measures, id, queue }
+        LinkDirection { link, measures, ahead: [None; 2], id, queue }
     }
 
     /// Checks that no queue discipline from outside has failed.
@@ -167,10 +170,18 @@ impl LinkDirection {
         self.link.next_due()
     }
 
-    /// [`Link::upcoming`].
-    #[inline]
-    pub(crate) fn upcoming(&self) -> [Option<&Packet>; 3] {
-        self.link.upcoming()
+    /// [`Link::third`].
+    #[inline(always)]
+    pub(crate) fn third(&self) -> Option<&Packet> {
+        self.link.third()
+    }
+
+    /// The third packet goes to this host, if it is known; returns those of the first two.
+    #[inline(always)]
+    pub(crate) fn see_ahead(&mut self, third: Option<HostId>) -> [Option<HostId>; 2] {
+        let [first, second] = self.ahead;
+        self.ahead = [second, third];
+        [first, second]
     }
 
     /// The link, to be recorded.
@@ -197,7 +208,7 @@ impl LinkDirection {
     }
 
     /// [`Link::deliver`], with `events` as above.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn deliver(&mut self, now: Time, events: &mut Vec<LinkEvent>) -> Option<(Time, Packet)> {
         self.link.deliver(now, &mut Measuring { measures: &mut self.measures, events })
     }

@@ -227,10 +227,14 @@ impl Truth {
     fn decide(&mut self, index: usize, fate: TransmissionFate, decided: Decided) {
         self.sent[index].fate = fate;
         let known = &mut self.trouble().decided;
-        if known.len() <= index {
-            known.resize(index + 1, Decided::default());
+        if known.len() > index {
+            known[index] = decided;
+            return;
         }
-        known[index] = decided;
+        while known.len() < index {
+            known.push_back(Decided::default());
+        }
+        known.push_back(decided);
     }
 
     fn lose(&mut self, number: u64, index: usize, culprit: Culprit) {

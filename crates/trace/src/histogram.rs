@@ -146,18 +146,13 @@ impl Histogram {
 
     /// Buckets with their counts, in ascending order.
     pub(crate) fn counts(&self) -> Vec<(u16, u64)> {
-        let mut counts: Vec<(u16, u64)> = self.cells.as_ref().map_or_else(Vec::new, |cells| cells.list());
-        if !self.logged().is_empty() {
-            counts.extend(self.logged().iter().map(|&bucket| (bucket, 1)));
-            counts.sort_unstable();
-            counts.dedup_by(|from, to| {
-                from.0 == to.0 && {
-                    to.1 += from.1;
-                    true
-                }
-            });
+        let cells = self.cells.as_deref();
+        if self.logged().is_empty() {
+            return cells.map_or_else(Vec::new, Cells::list);
         }
-        counts
+        let mut cells = cells.cloned().unwrap_or_default();
+        cells.add_each(self.logged());
+        cells.list()
     }
 
     fn total(&self) -> u64 {

@@ -117,12 +117,12 @@ impl Wire {
         }
     }
 
-    /// The three packets that arrive next, if they are known.
+    /// The packet that arrives after the next two, if it is known.
     #[inline(always)]
-    pub(super) fn first_three(&self) -> [Option<&Packet>; 3] {
+    pub(super) fn third(&self) -> Option<&Packet> {
         match self {
-            Wire::Plain(line) => [line.get(0), line.get(1), line.get(2)],
-            Wire::Impaired(_) => [None; 3],
+            Wire::Plain(line) => line.get(2),
+            Wire::Impaired(_) => None,
         }
     }
 

@@ -134,9 +134,12 @@ impl LossTracker {
             was_missing: false,
             closed: false,
         };
-        self.all.insert(place(self.all.len(), |at| self.all[at].number < number), loss);
-        self.unshown.insert(place(self.unshown.len(), |at| self.unshown[at] < number), number);
-        self.unrepaired.insert(place(self.unrepaired.len(), |at| self.unrepaired[at] < (from, number)), (from, number));
+        let at = place(self.all.len(), |at| self.all[at].number < number);
+        put(&mut self.all, at, loss);
+        let at = place(self.unshown.len(), |at| self.unshown[at] < number);
+        put(&mut self.unshown, at, number);
+        let at = place(self.unrepaired.len(), |at| self.unrepaired[at] < (from, number));
+        put(&mut self.unrepaired, at, (from, number));
     }
 
     /// The loss of transmission `number`, if it is not closed.
@@ -211,8 +214,16 @@ impl LossTracker {
     #[inline]
     pub(super) fn receiver_sent(&mut self, serial: u64) {
         if !self.at_receiver.is_empty() {
-            self.on_way.extend(self.at_receiver.drain(..).map(|(number, learnt)| (serial, number, learnt)));
+            self.send_news(serial);
         }
+    }
+
+    #[inline(never)]
+    fn send_news(&mut self, serial: u64) {
+        for &(number, learnt) in &self.at_receiver {
+            self.on_way.push_back((serial, number, learnt));
+        }
+        self.at_receiver.clear();
     }
 
     /// A packet of the receiver has reached the sender, for which then `acked` bytes are
@@ -281,6 +292,15 @@ pub(super) fn place(all: usize, is_before: impl Fn(usize) -> bool) -> usize {
         if is_before(middle) { first = middle + 1 } else { end = middle }
     }
     first
+}
+
+/// Inserts a value at its place, which is mostly the end.
+fn put<T>(values: &mut VecDeque<T>, at: usize, value: T) {
+    if at == values.len() {
+        values.push_back(value);
+    } else {
+        values.insert(at, value);
+    }
 }
 
 /// The place of the transmission of the byte at `offset` that the sender calls `stamp`, among so

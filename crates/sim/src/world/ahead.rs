@@ -1,8 +1,7 @@
 //! With many flows, the state of the one whose packet arrives next is not in the cache. Links know
 //! what they deliver next: what its flow touches is fetched meanwhile, in three steps, each of
-//! which needs what the one before has fetched.
+//! which needs what the one before has fetched. A packet's host is looked up in the first of them.
 
-use ackclock_packet::Packet;
 use ackclock_units::prefetch;
 
 use super::World;
@@ -14,21 +13,23 @@ pub(super) const MANY: usize = 128;
 
 impl World {
     /// A link has just delivered a packet, which is dealt with next.
-    #[inline]
-    pub(super) fn look_ahead(&self, direction: DirectionId) {
-        let [first, second, third] = self.directions[direction].upcoming();
-        let host = |packet: &Packet| self.routes.behind(RouteId::of_packet(packet.route), packet.hop).err();
-        if let Some(host) = first.and_then(host) {
+    #[inline(never)]
+    pub(super) fn look_ahead(&mut self, direction: DirectionId) {
+        let link = &mut self.directions[direction];
+        let mut host = None;
+        if let Some(packet) = link.third() {
+            self.pool.prefetch(packet.slot);
+            host = self.routes.behind(RouteId::of_packet(packet.route), packet.hop).err();
+        }
+        let [first, second] = link.see_ahead(host);
+        if let Some(host) = first {
             self.prefetch_behind(host);
         }
-        if let Some(host) = second.and_then(host) {
+        if let Some(host) = second {
             self.prefetch_state(host);
         }
-        if let Some(packet) = third {
-            self.pool.prefetch(packet.slot);
-            if let Some(host) = host(packet) {
-                self.prefetch_place(host);
-            }
+        if let Some(host) = host {
+            self.prefetch_place(host);
         }
     }
 

@@ -103,17 +103,24 @@ impl Wheel {
     /// When a timer expires that is set `now` and would have expired at `before`.
     #[inline]
     fn expiry(&mut self, ticks: Ticks, now: Time, wait: Span, before: Time) -> Time {
-        let in_32_bits = |tick| u32::try_from(tick).unwrap_or(u32::MAX);
         let since = ticks.passed(now);
         let passed = in_32_bits(since);
-        if (1..=passed).contains(&self.runs) {
+        if self.runs <= passed && self.runs > 0 {
             self.ran = self.runs;
             self.runs = if before > now { in_32_bits(ticks.passed(before)) } else { 0 };
         }
         let tick = ticks.tick_of(since, wait, self.ran == passed && passed > 0);
-        self.runs = if self.runs == 0 { in_32_bits(tick) } else { self.runs.min(in_32_bits(tick)) };
+        let runs = in_32_bits(tick);
+        if runs < self.runs || self.runs == 0 {
+            self.runs = runs;
+        }
         ticks.at(tick)
     }
+}
+
+#[inline(always)]
+fn in_32_bits(tick: u64) -> u32 {
+    u32::try_from(tick).unwrap_or(u32::MAX)
 }
 
 /// The remainder of `timeout` since `since`; a millisecond if nothing is left, so that time goes

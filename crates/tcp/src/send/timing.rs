@@ -84,8 +84,8 @@ impl Sender {
         if self.loss.detector.rules().probe_after_timeout {
             self.rearm_rto(now);
             self.count_from_first(now);
-            self.schedule_probe(now, false);
-        } else if !self.schedule_probe(now, true) {
+            self.schedule_probe(now, true, false);
+        } else if !self.schedule_probe(now, false, true) {
             self.rearm_rto(now);
         }
     }
@@ -110,7 +110,7 @@ impl Sender {
     fn new_data_sent_with_timer(&mut self, now: Time) {
         let timeout_first = self.loss.detector.rules().probe_after_timeout;
         // The probe takes the timer's place, whatever that was for.
-        if !timeout_first && self.schedule_probe(now, false) {
+        if !timeout_first && self.schedule_probe(now, false, false) {
             return;
         }
         // New data will bring reports of its own: an early retransmission is given up.
@@ -119,16 +119,17 @@ impl Sender {
             self.rearm_rto(now);
         }
         if timeout_first {
-            self.schedule_probe(now, false);
+            self.schedule_probe(now, true, false);
         }
     }
 
-    /// `tcp_schedule_loss_probe`; `fresh` if the retransmission timer would start anew now.
-    fn schedule_probe(&mut self, now: Time, fresh: bool) -> bool {
+    /// `tcp_schedule_loss_probe`; `after_timeout` if the probe comes after the timeout, `fresh` if the
+    /// retransmission timer would start anew now.
+    fn schedule_probe(&mut self, now: Time, after_timeout: bool, fresh: bool) -> bool {
         if !self.config.tlp || !self.negotiated.sack() || self.loss.board.is_empty() {
             return false;
         }
-        let wait = if self.loss.detector.rules().probe_after_timeout {
+        let wait = if after_timeout {
             let Some(wait) = self.probe_timeout_in_open() else { return false };
             wait
         } else {

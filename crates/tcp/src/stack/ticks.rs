@@ -73,7 +73,7 @@ impl Ticks {
     /// Ticks that have passed at `at`; 0 if there are none.
     #[inline]
     pub(crate) fn passed(self, at: Time) -> u64 {
-        at.as_nanos().checked_div(self.length.into()).unwrap_or(0)
+        if self.are_exact() { 0 } else { at.as_nanos() / u64::from(self.length) }
     }
 
     /// When so many ticks have passed.
@@ -107,7 +107,11 @@ impl Ticks {
 /// `forward_timer_base`): that many ticks are one less then.
 #[inline]
 fn slot(passed: u64, ticks: u64, ran: bool) -> u64 {
-    let mut shift = 0;
+    // Nearly all timers are in the first level.
+    if ticks - u64::from(ran) < 63 {
+        return passed.saturating_add(ticks + 1);
+    }
+    let mut shift = 3;
     while shift < 24 && ticks - u64::from(ran) >= 63 << shift {
         shift += 3;
     }

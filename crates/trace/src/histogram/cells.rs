@@ -79,7 +79,8 @@ impl Cells {
 
     /// Buckets with anything in them, in ascending order, with their counts.
     pub(super) fn list(&self) -> Vec<(u16, u64)> {
-        let mut list = Vec::new();
+        let filled: usize = self.counts.iter().map(|cell| cell.iter().filter(|&&count| count > 0).count()).sum();
+        let mut list = Vec::with_capacity(filled + self.carries.len());
         for (cell, &place) in (self.first..).zip(&self.places).filter(|&(_, &place)| place != NONE) {
             for (offset, &count) in self.counts[usize::from(place)].iter().enumerate() {
                 if count > 0 {
