@@ -260,9 +260,19 @@ impl Link {
             });
             if !begun {
                 (self.state, self.until) = (TransmitterState::Idle, Time::NEVER);
-            } else if self.until == Time::NEVER {
-                line.forget_last();
             }
+        }
+        if self.state == TransmitterState::Sends && self.until == Time::NEVER {
+            self.send_for_ever();
+        }
+    }
+
+    /// A transmission has begun that does not end: its packet is not on the wire.
+    #[cold]
+    fn send_for_ever(&mut self) {
+        self.ask_queue();
+        if let Wire::Plain(line) = &mut self.wire {
+            line.pop_last();
         }
     }
 

@@ -7,7 +7,7 @@ use ackclock_units::{Ring, Time};
 #[derive(Debug)]
 pub(in crate::link) struct Line {
     ring: Ring<OnWire>,
-    /// How many of them, at the end, wait for their transmission.
+    /// How many of them, at the end, wait for their transmission, behind one that is being sent.
     waiting: usize,
     /// The time of the first arrival; [`Time::NEVER`] if there is none.
     next_at: Time,
@@ -65,32 +65,20 @@ impl Line {
         taken.into_iter().map(|OnWire { at, packet }| (at, packet))
     }
 
-    /// The transmission that began last does not end: its packet is on the wire for ever.
-    #[cold]
-    pub(in crate::link) fn forget_last(&mut self) {
-        let waiting = self.take_waiting();
-        self.pop_last();
-        waiting.for_each(|(since, packet)| self.hold(since, &packet));
-    }
-
     #[inline(always)]
     pub(super) fn next_at(&self) -> Time {
         self.next_at
     }
 
-    /// Takes the first one, unless it waits.
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<(Time, Packet)> {
-        if self.ring.len() == self.waiting {
-            return None;
-        }
         let OnWire { at, packet } = self.ring.pop()?;
         self.review();
         Some((at, packet))
     }
 
     /// Takes the last one back.
-    pub(super) fn pop_last(&mut self) -> Option<(Time, Packet)> {
+    pub(in crate::link) fn pop_last(&mut self) -> Option<(Time, Packet)> {
         let OnWire { at, packet } = self.ring.pop_last()?;
         self.review();
         Some((at, packet))
@@ -98,8 +86,7 @@ impl Line {
 
     #[inline(always)]
     fn review(&mut self) {
-        let first = self.ring.front().filter(|_| self.ring.len() > self.waiting);
-        self.next_at = first.map_or(Time::NEVER, |first| first.at);
+        self.next_at = self.ring.front().map_or(Time::NEVER, |first| first.at);
     }
 
     /// The n-th packet behind the first.
