@@ -3,7 +3,7 @@
 //!
 //!     cargo run -p ackclock-aqm --example drop_front
 
-use ackclock_aqm::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
+use ackclock_aqm::{Books, Dequeue, DropReason, Drops, Entry, QueueDisc, Queued, Store};
 use ackclock_units::{Ecn, Time};
 
 /// Drop-tail turned round: a full queue drops its oldest packet.
@@ -31,16 +31,8 @@ impl<P: Queued + Send> QueueDisc<P> for DropFront<P> {
         self.store.front()
     }
 
-    fn backlog(&self) -> Backlog {
-        self.store.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.store.counters()
-    }
-
-    fn probe(&self) -> Probe {
-        Probe::default()
+    fn books(&self) -> &Books {
+        self.store.books()
     }
 }
 

@@ -27,9 +27,7 @@ use ackclock_units::{Random, Span, Time, configuration};
 
 use crate::change::{parameters, valid};
 use crate::discipline::{Discipline, MAX, POSITIVE};
-use crate::{
-    Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
-};
+use crate::{Books, ChangeError, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable};
 
 const PAPER: &str = "Pan et al. 2003";
 const PACKETS: Domain = Domain::Packets(1, MAX);
@@ -120,26 +118,6 @@ impl<P: Queued> Afd<P> {
         }
     }
 
-    /// Other parameters at run time. The fair share and the samples stay, the next update is due
-    /// when it was, and heads beyond the new limit are discarded.
-    ///
-    /// # Errors
-    /// Parameters that have an [`AfdConfig::problem`], or another size of `shadow` or `flows`.
-    pub fn reconfigure(&mut self, now: Time, config: AfdConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        valid(config.problem())?;
-        if config.shadow != self.config.shadow {
-            return Err(ChangeError::Fixed("shadow"));
-        }
-        if config.flows != self.config.flows {
-            return Err(ChangeError::Fixed("flows"));
-        }
-        self.catch_up(now);
-        let limit = config.limit;
-        self.config = config;
-        self.store.trim(drops, |store| store.backlog().packets > limit);
-        Ok(())
-    }
-
     /// Makes the updates that were due up to `now`. Nothing came or left since the first of them,
     /// so that all but that one are the same.
     fn catch_up(&mut self, now: Time) {
@@ -197,20 +175,30 @@ impl<P: Queued + Send> QueueDisc<P> for Afd<P> {
         self.store.send()
     }
 
+    /// Other parameters at run time. The fair share and the samples stay, the next update is due
+    /// when it was, and heads beyond the new limit are discarded.
     fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(now, parameters::<AfdConfig>(config)?.clone(), drops)
+        let config = parameters::<AfdConfig>(config)?.clone();
+        valid(config.problem())?;
+        if config.shadow != self.config.shadow {
+            return Err(ChangeError::Fixed("shadow"));
+        }
+        if config.flows != self.config.flows {
+            return Err(ChangeError::Fixed("flows"));
+        }
+        self.catch_up(now);
+        let limit = config.limit;
+        self.config = config;
+        self.store.trim(drops, |store| store.backlog().packets > limit);
+        Ok(())
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
         self.store.front()
     }
 
-    fn backlog(&self) -> Backlog {
-        self.store.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.store.counters()
+    fn books(&self) -> &Books {
+        self.store.books()
     }
 
     /// The probability of the last arrival.
@@ -303,7 +291,7 @@ mod tests {
             (AfdConfig { shadow: 9, ..AfdConfig::default() }, "shadow"),
             (AfdConfig { flows: 9, ..AfdConfig::default() }, "flows"),
         ] {
-            assert_eq!(queue.reconfigure(Time::ZERO, config, &mut Drops::new()), Err(ChangeError::Fixed(name)));
+            assert_eq!(queue.change(Time::ZERO, &config, &mut Drops::new()), Err(ChangeError::Fixed(name)));
         }
     }
 }

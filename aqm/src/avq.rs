@@ -24,9 +24,7 @@ use ackclock_units::{Rate, Time, configuration};
 
 use crate::change::{parameters, valid};
 use crate::discipline::{Discipline, MAX, PROBABILITY};
-use crate::{
-    Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
-};
+use crate::{Books, ChangeError, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable};
 
 const PAPER: &str = "Kunniyur, Srikant 2001, figure 1";
 
@@ -125,22 +123,6 @@ impl<P: Queued> Avq<P> {
         }
         Avq { law: AvqLaw::new(&config), config, store: Store::new() }
     }
-
-    /// Other parameters at run time. The virtual queue stays, within the new size, and so does its
-    /// capacity, within the new rate; heads beyond the new limit are discarded.
-    ///
-    /// # Errors
-    /// Parameters that have a [`AvqConfig::problem`].
-    pub fn reconfigure(&mut self, config: AvqConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        valid(config.problem())?;
-        let new = AvqLaw::new(&config);
-        let AvqLaw { queue, capacity, last, .. } = self.law;
-        self.law = AvqLaw { queue: queue.min(new.buffer), capacity: capacity.min(new.link), last, ..new };
-        let limit = config.limit;
-        self.config = config;
-        self.store.trim(drops, |store| store.backlog().bytes > limit);
-        Ok(())
-    }
 }
 
 impl<P: Queued + Send> QueueDisc<P> for Avq<P> {
@@ -161,20 +143,26 @@ impl<P: Queued + Send> QueueDisc<P> for Avq<P> {
         self.store.send()
     }
 
+    /// Other parameters at run time. The virtual queue stays, within the new size, and so does its
+    /// capacity, within the new rate; heads beyond the new limit are discarded.
     fn change(&mut self, _now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(parameters::<AvqConfig>(config)?.clone(), drops)
+        let config = parameters::<AvqConfig>(config)?.clone();
+        valid(config.problem())?;
+        let new = AvqLaw::new(&config);
+        let AvqLaw { queue, capacity, last, .. } = self.law;
+        self.law = AvqLaw { queue: queue.min(new.buffer), capacity: capacity.min(new.link), last, ..new };
+        let limit = config.limit;
+        self.config = config;
+        self.store.trim(drops, |store| store.backlog().bytes > limit);
+        Ok(())
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
         self.store.front()
     }
 
-    fn backlog(&self) -> Backlog {
-        self.store.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.store.counters()
+    fn books(&self) -> &Books {
+        self.store.books()
     }
 
     /// The average is the virtual queue, in bytes.

@@ -24,9 +24,7 @@ use ackclock_units::{Random, Span, Time, configuration, maths, named};
 
 use crate::change::{parameters, valid};
 use crate::discipline::{Discipline, MAX, PROBABILITY};
-use crate::{
-    Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Limit, Probe, QueueDisc, Queued, Store,
-};
+use crate::{Books, ChangeError, Dequeue, DropReason, Drops, Entry, Limit, Probe, QueueDisc, Queued, Store};
 
 const THESIS: &str = "Bartók 2001, table 1";
 
@@ -220,30 +218,6 @@ impl<P: Queued> Blue<P> {
         }
     }
 
-    /// Other parameters at run time. The probability stays, within the new `max`, and so do the
-    /// times of its last changes; heads beyond the new limit are discarded, as other laws with one
-    /// queue do it.
-    ///
-    /// # Errors
-    /// Parameters that have a [`BlueConfig::problem`].
-    pub fn reconfigure(&mut self, now: Time, config: BlueConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        valid(config.problem())?;
-        self.law.set(self.law.pmark.min(config.max), now);
-        self.threshold = config.most_unmarked();
-        self.extended = config.is_extended();
-        let limit = config.limit;
-        self.config = config;
-        // A packet may pass the limit: what waits before the last one is held against it.
-        self.store.trim(drops, |store| match limit {
-            Limit::Packets(limit) => store.backlog().packets > limit.saturating_add(1),
-            Limit::Bytes(limit) => {
-                let last = store.back().map_or(0, |last| u64::from(last.packet.wire_len()));
-                store.backlog().bytes - last > limit
-            }
-        });
-        Ok(())
-    }
-
     /// The probability with which this packet is marked or dropped, where the law has more than
     /// what the thesis implements.
     #[inline(never)]
@@ -257,7 +231,7 @@ impl<P: Queued> Blue<P> {
 
     /// The statistics.
     pub fn stats(&self) -> BlueStats {
-        let counters = self.store.counters();
+        let counters = self.store.books().counters();
         BlueStats {
             pmark: self.law.pmark,
             marked: counters.marked.packets,
@@ -302,20 +276,34 @@ impl<P: Queued + Send> QueueDisc<P> for Blue<P> {
         self.law.idle = true;
     }
 
+    /// Other parameters at run time. The probability stays, within the new `max`, and so do the
+    /// times of its last changes; heads beyond the new limit are discarded, as other laws with one
+    /// queue do it.
     fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(now, parameters::<BlueConfig>(config)?.clone(), drops)
+        let config = parameters::<BlueConfig>(config)?.clone();
+        valid(config.problem())?;
+        self.law.set(self.law.pmark.min(config.max), now);
+        self.threshold = config.most_unmarked();
+        self.extended = config.is_extended();
+        let limit = config.limit;
+        self.config = config;
+        // A packet may pass the limit: what waits before the last one is held against it.
+        self.store.trim(drops, |store| match limit {
+            Limit::Packets(limit) => store.backlog().packets > limit.saturating_add(1),
+            Limit::Bytes(limit) => {
+                let last = store.back().map_or(0, |last| u64::from(last.packet.wire_len()));
+                store.backlog().bytes - last > limit
+            }
+        });
+        Ok(())
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
         self.store.front()
     }
 
-    fn backlog(&self) -> Backlog {
-        self.store.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.store.counters()
+    fn books(&self) -> &Books {
+        self.store.books()
     }
 
     fn probe(&self) -> Probe {

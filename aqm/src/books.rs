@@ -1,7 +1,109 @@
 //! The books of a discipline: every packet that comes, goes or is discarded is counted once, in
 //! packets and in bytes.
 
-use crate::{Backlog, Counters, DropReason, Dropped, Drops, Queued, Tally};
+use crate::queued::Queued;
+
+/// Why a discipline discarded a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum DropReason {
+    /// The queue was at its limit (tail drop, or head of the fattest flow).
+    Limit,
+    /// A random early drop with the law's probability (RED, BLUE, PIE).
+    Early,
+    /// The law's delay condition at the head of the queue (CoDel).
+    Delay,
+    /// The memory limit was exceeded.
+    Memory,
+    /// All bins of the flow were full (SFB).
+    Bucket,
+    /// A flow that does not respond exceeded the rate left to such flows (SFB).
+    Penalty,
+    /// Another discipline took the place of the one in which it waited (`qdisc_reset`).
+    Purge,
+    /// A later ACK made this one needless (CAKE).
+    Ack,
+    /// A packet drawn from the queue was of the same flow as the arrival: both go (CHOKe).
+    Match,
+}
+
+impl DropReason {
+    /// The number of reasons.
+    pub const COUNT: usize = 9;
+    /// All reasons, in the order of their numbers.
+    pub const ALL: [DropReason; DropReason::COUNT] = [
+        DropReason::Limit,
+        DropReason::Early,
+        DropReason::Delay,
+        DropReason::Memory,
+        DropReason::Bucket,
+        DropReason::Penalty,
+        DropReason::Purge,
+        DropReason::Ack,
+        DropReason::Match,
+    ];
+
+    /// The name in traces and summaries.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DropReason::Limit => "limit",
+            DropReason::Early => "early",
+            DropReason::Delay => "delay",
+            DropReason::Memory => "memory",
+            DropReason::Bucket => "bucket",
+            DropReason::Penalty => "penalty",
+            DropReason::Purge => "purge",
+            DropReason::Ack => "ack",
+            DropReason::Match => "match",
+        }
+    }
+}
+
+/// A packet that a discipline discarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dropped<P> {
+    /// The packet.
+    pub packet: P,
+    /// Why.
+    pub reason: DropReason,
+}
+
+/// The destination of discarded packets: owned by the caller, who empties it after each call and so
+/// keeps its memory.
+pub type Drops<P> = Vec<Dropped<P>>;
+
+/// A number of packets and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Packets.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Packets and bytes that wait in a queue.
+pub type Backlog = Tally;
+
+/// The books of a discipline. At every instant, in packets and in bytes:
+/// `offered = enqueued + dropped_on_enqueue` and
+/// `enqueued = dequeued + dropped_on_dequeue + backlog`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Given to the discipline.
+    pub offered: Tally,
+    /// Taken in.
+    pub enqueued: Tally,
+    /// Given out for transmission.
+    pub dequeued: Tally,
+    /// Refused on arrival.
+    pub dropped_on_enqueue: Tally,
+    /// Discarded after having been taken in: at the head, or from inside the queue to make room.
+    pub dropped_on_dequeue: Tally,
+    /// Marked CE.
+    pub marked: Tally,
+    /// Discarded packets by reason, indexed by [`DropReason`].
+    pub dropped: [u64; DropReason::COUNT],
+}
 
 impl Tally {
     /// Counts one packet of `bytes` bytes.
@@ -132,7 +234,7 @@ pub(crate) fn memory_of<P: Queued>(packet: &P) -> u64 {
 
 /// Backlog and counters of one discipline, kept together wherever the packets are stored.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Books {
+pub struct Books {
     backlog: Backlog,
     counters: Counters,
 }
@@ -140,49 +242,49 @@ pub(crate) struct Books {
 impl Books {
     /// Waiting packets and bytes.
     #[inline]
-    pub(crate) fn backlog(&self) -> Backlog {
+    pub fn backlog(&self) -> Backlog {
         self.backlog
     }
 
     /// Totals since the start.
     #[inline]
-    pub(crate) fn counters(&self) -> &Counters {
+    pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
     /// Records a packet that was offered and accepted.
     #[inline]
-    pub(crate) fn admit(&mut self, bytes: u32) {
+    pub fn admit(&mut self, bytes: u32) {
         self.counters.admit(bytes);
         self.backlog.add(bytes);
     }
 
     /// Records a packet that passes without waiting.
     #[inline]
-    pub(crate) fn pass(&mut self, bytes: u32) {
+    pub fn pass(&mut self, bytes: u32) {
         self.counters.pass(bytes);
     }
 
     /// Records a packet that was offered and refused.
-    pub(crate) fn refuse<P: Queued>(&mut self, packet: P, reason: DropReason, drops: &mut Drops<P>) {
+    pub fn refuse<P: Queued>(&mut self, packet: P, reason: DropReason, drops: &mut Drops<P>) {
         self.counters.refuse(packet.wire_len(), reason);
         drops.push(Dropped { packet, reason });
     }
 
     /// A packet leaves the queue; next it is either released or discarded.
     #[inline]
-    pub(crate) fn take(&mut self, bytes: u32) {
+    pub fn take(&mut self, bytes: u32) {
         self.backlog.remove(bytes);
     }
 
     /// A packet that left the queue is handed on.
     #[inline]
-    pub(crate) fn release(&mut self, bytes: u32) {
+    pub fn release(&mut self, bytes: u32) {
         self.counters.dequeued.add(bytes);
     }
 
     /// A packet that left the queue is discarded.
-    pub(crate) fn discard<P: Queued>(&mut self, packet: P, reason: DropReason, drops: &mut Drops<P>) {
+    pub fn discard<P: Queued>(&mut self, packet: P, reason: DropReason, drops: &mut Drops<P>) {
         self.counters.discard(packet.wire_len(), reason);
         drops.push(Dropped { packet, reason });
     }
@@ -202,7 +304,7 @@ impl Books {
     }
 
     /// Marks a packet CE; `false` if it cannot carry a mark.
-    pub(crate) fn mark<P: Queued>(&mut self, packet: &mut P) -> bool {
+    pub fn mark<P: Queued>(&mut self, packet: &mut P) -> bool {
         self.counters.mark(packet)
     }
 }

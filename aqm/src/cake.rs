@@ -55,9 +55,7 @@ use crate::cobalt_law::SMALL_QUEUE;
 use crate::drr::{mix, salt};
 use crate::overhead::Overhead;
 use crate::slab::Slab;
-use crate::{
-    Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Headers, Probe, QueueDisc, Queued, Variable,
-};
+use crate::{ChangeError, Dequeue, DropReason, Drops, Entry, Headers, Probe, QueueDisc, Queued, Variable};
 
 mod ack_filter;
 mod config;
@@ -133,34 +131,6 @@ impl<P: Queued> Cake<P> {
         };
         cake.configure();
         cake
-    }
-
-    /// Other parameters at run time. Flows keep their packets, places and states, the shaper its
-    /// time. Tins that are no more are emptied (`cake_clear_tin`). A lower `memlimit` holds from
-    /// the next arrival on.
-    ///
-    /// # Errors
-    /// Another `hash_seed`; parameters out of range.
-    pub fn reconfigure(&mut self, _now: Time, config: CakeConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        fixed("hash_seed", config.hash_seed != self.config.hash_seed)?;
-        valid(config.problem())?;
-        if config.overhead() != self.overhead {
-            self.overhead = config.overhead();
-            self.sizes = NO_SIZES;
-        }
-        self.config = config;
-        if self.config.ack_filter.is_none() {
-            self.acks.clear();
-        }
-        for tin in self.config.diffserv.shares(0).len()..self.tins.len() {
-            for flow in 0..tin::QUEUES {
-                while let Some(entry) = self.take(tin, flow) {
-                    self.books.discard(entry.packet, DropReason::Purge, drops);
-                }
-            }
-        }
-        self.configure();
-        Ok(())
     }
 
     /// Sets what follows from the parameters (`cake_reconfigure`).
@@ -429,8 +399,30 @@ impl<P: Queued + Send> QueueDisc<P> for Cake<P> {
         Dequeue::Empty
     }
 
-    fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(now, parameters::<CakeConfig>(config)?.clone(), drops)
+    /// Other parameters at run time. Flows keep their packets, places and states, the shaper its
+    /// time. Tins that are no more are emptied (`cake_clear_tin`). A lower `memlimit` holds from
+    /// the next arrival on.
+    fn change(&mut self, _now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        let config = parameters::<CakeConfig>(config)?.clone();
+        fixed("hash_seed", config.hash_seed != self.config.hash_seed)?;
+        valid(config.problem())?;
+        if config.overhead() != self.overhead {
+            self.overhead = config.overhead();
+            self.sizes = NO_SIZES;
+        }
+        self.config = config;
+        if self.config.ack_filter.is_none() {
+            self.acks.clear();
+        }
+        for tin in self.config.diffserv.shares(0).len()..self.tins.len() {
+            for flow in 0..tin::QUEUES {
+                while let Some(entry) = self.take(tin, flow) {
+                    self.books.discard(entry.packet, DropReason::Purge, drops);
+                }
+            }
+        }
+        self.configure();
+        Ok(())
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
@@ -445,12 +437,8 @@ impl<P: Queued + Send> QueueDisc<P> for Cake<P> {
         self.slab.front(&tin.flows[tin.likely_next()?].queue)
     }
 
-    fn backlog(&self) -> Backlog {
-        self.books.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.books.counters()
+    fn books(&self) -> &Books {
+        &self.books
     }
 
     /// BLUE's probability, CoDel's sojourn time and state, of the queue that a packet came to or

@@ -32,7 +32,7 @@ use crate::discipline::{Discipline, PROBABILITY};
 use crate::red::config::{NO_WEIGHT, TOO_SLOW, ewma};
 use crate::red::linux::{Damping, Linux, Spacing, Thresholds};
 use crate::ring::Ring;
-use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
+use crate::{ChangeError, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
 
 /// The largest `limit` (`CHOKE_MAX_QUEUE`).
 const MAX_QUEUE: u64 = (128 << 10) - 1;
@@ -142,34 +142,6 @@ impl<P: Queued> Choke<P> {
         Choke { config, law, waiting: Ring::new(), random, books: Books::default() }
     }
 
-    /// Other parameters at run time (`choke_change`): the average starts again at zero. Packets
-    /// stay, also beyond a new limit, unless Linux's ring has another size; those that this has no
-    /// place for are discarded, the last to have come.
-    ///
-    /// # Errors
-    /// Parameters that have a [`ChokeConfig::problem`].
-    pub fn reconfigure(&mut self, config: ChokeConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        let law = config.law().map_err(ChangeError::Invalid)?;
-        let places = config.places();
-        if places != self.config.places() {
-            // One place of the ring stays empty.
-            let mut left = places - 1;
-            for _ in 0..self.waiting.len() {
-                let Some(Some(entry)) = self.waiting.pop() else { continue };
-                if left > 0 {
-                    left -= 1;
-                    self.waiting.push(Some(entry));
-                } else {
-                    self.books.take(entry.packet.wire_len());
-                    self.books.discard(entry.packet, DropReason::Limit, drops);
-                }
-            }
-        }
-        self.law = law;
-        self.config = config;
-        Ok(())
-    }
-
     /// The place of a packet drawn at random; holes are drawn again, in the end for the head.
     fn draw(&mut self) -> usize {
         for _ in 0..DRAWS {
@@ -254,20 +226,38 @@ impl<P: Queued + Send> QueueDisc<P> for Choke<P> {
         self.law.idle_since.get_or_insert(now);
     }
 
+    /// Other parameters at run time (`choke_change`): the average starts again at zero. Packets
+    /// stay, also beyond a new limit, unless Linux's ring has another size; those that this has no
+    /// place for are discarded, the last to have come.
     fn change(&mut self, _now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(parameters::<ChokeConfig>(config)?.clone(), drops)
+        let config = parameters::<ChokeConfig>(config)?.clone();
+        let law = config.law().map_err(ChangeError::Invalid)?;
+        let places = config.places();
+        if places != self.config.places() {
+            // One place of the ring stays empty.
+            let mut left = places - 1;
+            for _ in 0..self.waiting.len() {
+                let Some(Some(entry)) = self.waiting.pop() else { continue };
+                if left > 0 {
+                    left -= 1;
+                    self.waiting.push(Some(entry));
+                } else {
+                    self.books.take(entry.packet.wire_len());
+                    self.books.discard(entry.packet, DropReason::Limit, drops);
+                }
+            }
+        }
+        self.law = law;
+        self.config = config;
+        Ok(())
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
         self.waiting.front()?.as_ref()
     }
 
-    fn backlog(&self) -> Backlog {
-        self.books.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.books.counters()
+    fn books(&self) -> &Books {
+        &self.books
     }
 
     /// The probability that goes with the average at the last arrival, before marks are spaced out.
@@ -412,12 +402,12 @@ mod tests {
         fill(&mut queue, 0..40);
         let mut drops = Drops::new();
         let same = ChokeConfig { limit: 600, ..ChokeConfig::default() };
-        assert_eq!(queue.reconfigure(same, &mut drops), Ok(()));
+        assert_eq!(queue.change(Time::ZERO, &same, &mut drops), Ok(()));
         assert_eq!((queue.backlog().packets, queue.law.scaled_average), (40, 0));
         let small = ChokeConfig { limit: 7, ..quick() };
-        assert_eq!(queue.reconfigure(small.clone(), &mut drops).unwrap_err().to_string(), "max must be at most limit");
+        assert_eq!(queue.change(Time::ZERO, &small, &mut drops).unwrap_err().to_string(), "max must be at most limit");
         let small = ChokeConfig { max: Some(7), ..small };
-        assert_eq!(queue.reconfigure(small, &mut drops), Ok(()));
+        assert_eq!(queue.change(Time::ZERO, &small, &mut drops), Ok(()));
         assert!(drops.iter().map(|drop| drop.packet.id).eq(7..40));
         assert_eq!(queue.peek().map(|entry| entry.packet.id), Some(0));
         assert!(queue.counters().balance(queue.backlog()));

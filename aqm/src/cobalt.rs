@@ -33,9 +33,7 @@ use crate::books::memory_of;
 use crate::change::parameters;
 use crate::cobalt_law::{CobaltLaw, CobaltState, SMALL_QUEUE};
 use crate::discipline::{Discipline, MAX, MAYBE_TIME, POSITIVE};
-use crate::{
-    Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
-};
+use crate::{Books, ChangeError, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable};
 
 configuration! {
 /// Parameters of a COBALT queue.
@@ -118,17 +116,6 @@ impl<P: Queued> Cobalt<P> {
         Cobalt { law: config.law(), config, state: CobaltState::new(), memory: 0, random, store: Store::new() }
     }
 
-    /// Other parameters at run time. The state stays. Nothing is discarded: the next arrival sees
-    /// to limits that are exceeded then (Linux `cake_change`, `cake_enqueue`).
-    ///
-    /// # Errors
-    /// None.
-    pub fn reconfigure(&mut self, _now: Time, config: CobaltConfig, _drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.law = config.law();
-        self.config = config;
-        Ok(())
-    }
-
     fn take(&mut self) -> Option<Entry<P>> {
         let entry = self.store.take()?;
         self.memory -= memory_of(&entry.packet);
@@ -178,20 +165,21 @@ impl<P: Queued + Send> QueueDisc<P> for Cobalt<P> {
         self.state.found_empty(&self.law, now);
     }
 
-    fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(now, parameters::<CobaltConfig>(config)?.clone(), drops)
+    /// Other parameters at run time. The state stays. Nothing is discarded: the next arrival sees
+    /// to limits that are exceeded then (Linux `cake_change`, `cake_enqueue`).
+    fn change(&mut self, _now: Time, config: &dyn Any, _drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        let config = parameters::<CobaltConfig>(config)?.clone();
+        self.law = config.law();
+        self.config = config;
+        Ok(())
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
         self.store.front()
     }
 
-    fn backlog(&self) -> Backlog {
-        self.store.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.store.counters()
+    fn books(&self) -> &Books {
+        self.store.books()
     }
 
     /// BLUE's probability, CoDel's sojourn time and state.

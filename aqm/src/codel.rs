@@ -17,9 +17,7 @@ use ackclock_units::{Span, Time, configuration};
 use crate::change::{fixed, parameters};
 use crate::codel_law::{CodelLaw, CodelSource, CodelState, ControlLaw};
 use crate::discipline::{Discipline, MAX, MAYBE_TIME, MTU, POSITIVE};
-use crate::{
-    Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
-};
+use crate::{Books, ChangeError, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable};
 
 configuration! {
 /// Parameters of a CoDel queue.
@@ -77,19 +75,6 @@ impl<P: Queued> Codel<P> {
     pub fn new(config: CodelConfig) -> Codel<P> {
         Codel { limit: config.limit, law: config.law(), state: CodelState::new(), store: Store::new() }
     }
-
-    /// Other parameters at run time. The state stays; heads beyond the new limit are discarded
-    /// without asking the law (Linux `codel_change`).
-    ///
-    /// # Errors
-    /// Another `control_law`, which has other units of time.
-    pub fn reconfigure(&mut self, _now: Time, config: CodelConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        fixed("control_law", config.control_law != self.law.control_law())?;
-        self.limit = config.limit;
-        self.law = config.law();
-        self.store.trim(drops, |store| store.backlog().packets > config.limit);
-        Ok(())
-    }
 }
 
 /// The queue as the law sees it during one dequeue.
@@ -146,20 +131,23 @@ impl<P: Queued + Send> QueueDisc<P> for Codel<P> {
         self.store.pass(bytes);
     }
 
-    fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(now, parameters::<CodelConfig>(config)?.clone(), drops)
+    /// Other parameters at run time. The state stays; heads beyond the new limit are discarded
+    /// without asking the law (Linux `codel_change`).
+    fn change(&mut self, _now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        let config = parameters::<CodelConfig>(config)?.clone();
+        fixed("control_law", config.control_law != self.law.control_law())?;
+        self.limit = config.limit;
+        self.law = config.law();
+        self.store.trim(drops, |store| store.backlog().packets > config.limit);
+        Ok(())
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
         self.store.front()
     }
 
-    fn backlog(&self) -> Backlog {
-        self.store.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.store.counters()
+    fn books(&self) -> &Books {
+        self.store.books()
     }
 
     fn probe(&self) -> Probe {

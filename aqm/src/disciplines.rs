@@ -12,14 +12,25 @@ use ackclock_units::parameter::{Configurable, Visitor};
 use ackclock_units::{Random, Rate, Span};
 
 use crate::discipline::Discipline;
-use crate::tree;
+use crate::tree::{self, LeafSpec};
 use crate::{
     Afd, AfdConfig, Avq, AvqConfig, Blue, BlueConfig, Cake, CakeConfig, Choke, ChokeConfig, Cobalt, CobaltConfig,
     Codel, CodelConfig, DualPi2, DualPi2Config, Ets, EtsConfig, Fifo, FifoConfig, Fq, FqCodel, FqCodelConfig, FqConfig,
-    FqPie, FqPieConfig, HeadDrop, HeadDropConfig, Hfsc, HfscConfig, Htb, HtbConfig, OwnQueueConfig, Pi2, Pi2Config,
-    Pie, PieConfig, Prio, PrioConfig, QueueDisc, Queued, Red, RedConfig, Rem, RemConfig, Sfb, SfbConfig, Sfq,
-    SfqConfig, Tbf, TbfConfig, Wred, WredConfig,
+    FqPie, FqPieConfig, HeadDrop, HeadDropConfig, OwnQueueConfig, Pi2, Pi2Config, Pie, PieConfig, Prio, PrioConfig,
+    QueueDisc, Queued, Red, RedConfig, Rem, RemConfig, Sfb, SfbConfig, Sfq, SfqConfig, Tbf, TbfConfig, Wred,
+    WredConfig, hfsc, htb,
 };
+
+/// A class of a tree, with the settings of its scheduler.
+pub type Class<S> = tree::Class<S, QueueSpec>;
+/// HTB with any discipline in its leaves.
+pub type Htb<P> = htb::Htb<P, QueueSpec>;
+/// Parameters of HTB.
+pub type HtbConfig = htb::HtbConfig<QueueSpec>;
+/// HFSC with any discipline in its leaves.
+pub type Hfsc<P> = hfsc::Hfsc<P, QueueSpec>;
+/// Parameters of HFSC.
+pub type HfscConfig = hfsc::HfscConfig<QueueSpec>;
 
 macro_rules! disciplines {
     ($($(#[$doc:meta])* $name:literal => $variant:ident($config:ty) = $default:expr,
@@ -171,6 +182,24 @@ disciplines! {
     "htb" => Htb(HtbConfig) = HtbConfig::default(), |config, random| Htb::new(config, random);
     /// Hierarchical fair service curve.
     "hfsc" => Hfsc(HfscConfig) = HfscConfig::default(), |config, random| Hfsc::new(config, random);
+}
+
+impl LeafSpec for QueueSpec {
+    fn plain() -> QueueSpec {
+        QueueSpec::Pfifo(FifoConfig::default())
+    }
+
+    fn marks(&self) -> bool {
+        QueueSpec::marks(self)
+    }
+
+    fn is_tree(&self) -> bool {
+        QueueSpec::is_tree(self)
+    }
+
+    fn build<P: Queued + Send + 'static>(&self, random: Random) -> Box<dyn QueueDisc<P>> {
+        QueueSpec::build(self, random)
+    }
 }
 
 impl QueueSpec {

@@ -17,7 +17,7 @@ use ackclock_units::{Random, Time};
 
 use crate::books::{Books, PACKET_OVERHEAD};
 use crate::slab::{Slab, SlabQueue};
-use crate::{Backlog, Counters, DropReason, Drops, Entry, Queued, Variable};
+use crate::{Backlog, DropReason, Drops, Entry, Queued, Variable};
 
 /// The most flows.
 const MAX_FLOWS: u32 = 65_536;
@@ -409,8 +409,8 @@ impl<P: Queued, S> Drr<P, S> {
 
     /// The books.
     #[inline]
-    pub(crate) fn counters(&self) -> &Counters {
-        self.books.counters()
+    pub(crate) fn books(&self) -> &Books {
+        &self.books
     }
 }
 

@@ -39,7 +39,7 @@ use ackclock_units::{Ecn, Random, Span, Time};
 pub use self::config::{DualPi2Config, StepThreshold};
 use crate::books::{Books, memory_of};
 use crate::change::{parameters, valid};
-use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
+use crate::{ChangeError, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
 
 /// A DualPI2 queue.
 #[derive(Debug)]
@@ -108,36 +108,6 @@ impl<P: Queued> DualPi2<P> {
             classic: VecDeque::new(),
             memory: 0,
             books: Books::default(),
-        }
-    }
-
-    /// Other parameters at run time. The probability stays, packets stay in the queue in which they
-    /// are, and the next update is due when it was; another `classic_protection` or `mtu` starts
-    /// the credit anew. Heads beyond the new limits are discarded, those of the classic queue
-    /// first, without asking the law (Linux `dualpi2_change`).
-    ///
-    /// # Errors
-    /// Parameters that [`DualPi2::new`] does not take.
-    pub fn reconfigure(&mut self, now: Time, config: DualPi2Config, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        valid(config.problem())?;
-        self.catch_up(now);
-        if first_credit(&config) != first_credit(&self.config) {
-            self.credit = first_credit(&config);
-        }
-        self.config = config;
-        loop {
-            let reason = if self.books.backlog().packets > self.config.limit {
-                DropReason::Limit
-            } else if self.memory > self.config.memlimit {
-                DropReason::Memory
-            } else {
-                return Ok(());
-            };
-            let next = self.classic.pop_front().or_else(|| Some(self.l4s.pop_front()?.entry));
-            let Some(Entry { packet, .. }) = next else { return Ok(()) };
-            self.memory -= memory_of(&packet);
-            self.books.take(packet.wire_len());
-            self.books.discard(packet, reason, drops);
         }
     }
 
@@ -294,8 +264,32 @@ impl<P: Queued + Send> QueueDisc<P> for DualPi2<P> {
         self.credit = first_credit(&self.config);
     }
 
+    /// Other parameters at run time. The probability stays, packets stay in the queue in which they
+    /// are, and the next update is due when it was; another `classic_protection` or `mtu` starts
+    /// the credit anew. Heads beyond the new limits are discarded, those of the classic queue
+    /// first, without asking the law (Linux `dualpi2_change`).
     fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(now, parameters::<DualPi2Config>(config)?.clone(), drops)
+        let config = parameters::<DualPi2Config>(config)?.clone();
+        valid(config.problem())?;
+        self.catch_up(now);
+        if first_credit(&config) != first_credit(&self.config) {
+            self.credit = first_credit(&config);
+        }
+        self.config = config;
+        loop {
+            let reason = if self.books.backlog().packets > self.config.limit {
+                DropReason::Limit
+            } else if self.memory > self.config.memlimit {
+                DropReason::Memory
+            } else {
+                return Ok(());
+            };
+            let next = self.classic.pop_front().or_else(|| Some(self.l4s.pop_front()?.entry));
+            let Some(Entry { packet, .. }) = next else { return Ok(()) };
+            self.memory -= memory_of(&packet);
+            self.books.take(packet.wire_len());
+            self.books.discard(packet, reason, drops);
+        }
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
@@ -305,12 +299,8 @@ impl<P: Queued + Send> QueueDisc<P> for DualPi2<P> {
         }
     }
 
-    fn backlog(&self) -> Backlog {
-        self.books.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.books.counters()
+    fn books(&self) -> &Books {
+        &self.books
     }
 
     /// The probability to drop or mark packets of the queue of the last packet that came or left:

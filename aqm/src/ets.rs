@@ -25,7 +25,7 @@ use crate::change::{parameters, valid};
 use crate::discipline::{Discipline, MAX};
 use crate::prio::{BANDS, PrioMap};
 use crate::slab::{Slab, SlabQueue};
-use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
+use crate::{ChangeError, Dequeue, DropReason, Drops, Entry, QueueDisc, Queued, Variable};
 
 const MANUAL: &str = "tc-drr(8), tc-ets(8)";
 const SIZES: Domain = Domain::Bytes(1, 1 << 20);
@@ -145,34 +145,6 @@ impl<P: Queued> Ets<P> {
         Ets { config, slab: Slab::new(), bands: [band; BANDS], active: Active::default(), books: Books::default() }
     }
 
-    /// Other parameters at run time (`ets_qdisc_change`). What waits stays in its band, also beyond
-    /// a new limit; a band that is no longer there is emptied. A band that shares the link and was
-    /// strict gets the last turn, with its quantum.
-    ///
-    /// # Errors
-    /// Parameters of the other discipline of the two, or that have a [`EtsConfig::problem`].
-    pub fn reconfigure(&mut self, config: EtsConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        if config.strict.is_some() != self.config.strict.is_some() {
-            return Err(ChangeError::OtherDiscipline);
-        }
-        valid(config.problem())?;
-        let shared = self.config.first_shared();
-        self.config = config;
-        for band in self.config.map.bands()..BANDS {
-            while let Some(entry) = self.take(band) {
-                self.books.discard(entry.packet, DropReason::Limit, drops);
-            }
-        }
-        for band in 0..BANDS {
-            if band < self.config.first_shared() {
-                self.active.remove(band);
-            } else if band < shared && self.bands[band].packets > 0 {
-                self.activate(band);
-            }
-        }
-        Ok(())
-    }
-
     fn activate(&mut self, band: usize) {
         self.bands[band].deficit = self.config.quantum(band);
         self.active.push(band);
@@ -247,24 +219,38 @@ impl<P: Queued + Send> QueueDisc<P> for Ets<P> {
         Dequeue::Packet(entry)
     }
 
+    /// Other parameters at run time (`ets_qdisc_change`). What waits stays in its band, also beyond
+    /// a new limit; a band that is no longer there is emptied. A band that shares the link and was
+    /// strict gets the last turn, with its quantum.
     fn change(&mut self, _now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(parameters::<EtsConfig>(config)?.clone(), drops)
+        let config = parameters::<EtsConfig>(config)?.clone();
+        if config.strict.is_some() != self.config.strict.is_some() {
+            return Err(ChangeError::OtherDiscipline);
+        }
+        valid(config.problem())?;
+        let shared = self.config.first_shared();
+        self.config = config;
+        for band in self.config.map.bands()..BANDS {
+            while let Some(entry) = self.take(band) {
+                self.books.discard(entry.packet, DropReason::Limit, drops);
+            }
+        }
+        for band in 0..BANDS {
+            if band < self.config.first_shared() {
+                self.active.remove(band);
+            } else if band < shared && self.bands[band].packets > 0 {
+                self.activate(band);
+            }
+        }
+        Ok(())
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
         self.slab.front(&self.bands[self.next(|_| {})?].queue)
     }
 
-    fn backlog(&self) -> Backlog {
-        self.books.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.books.counters()
-    }
-
-    fn probe(&self) -> Probe {
-        Probe::default()
+    fn books(&self) -> &Books {
+        &self.books
     }
 
     /// The packets of each band.
@@ -391,7 +377,7 @@ mod tests {
         let mut drops = Drops::new();
         // AF41 is the second of four bands, best effort the third, CS1 the fourth.
         offer(&mut queue, &[(CS1, 100), (34, 100), (0, 100)]);
-        assert_eq!(queue.reconfigure(ets(1, PrioMap::Diffserv3), &mut drops), Ok(()));
+        assert_eq!(queue.change(Time::ZERO, &ets(1, PrioMap::Diffserv3), &mut drops), Ok(()));
         assert_eq!(drops.iter().map(|drop| drop.packet.0).collect::<Vec<_>>(), [CS1]);
         assert_eq!(served(&mut queue), [0, 34]);
         let problems = [
@@ -401,6 +387,6 @@ mod tests {
             EtsConfig { quantum: 0, ..drr() },
         ];
         assert!(problems.iter().all(|config| config.problem().is_some()));
-        assert_eq!(queue.reconfigure(drr(), &mut drops), Err(ChangeError::OtherDiscipline));
+        assert_eq!(queue.change(Time::ZERO, &drr(), &mut drops), Err(ChangeError::OtherDiscipline));
     }
 }

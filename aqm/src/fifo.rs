@@ -14,7 +14,7 @@ use ackclock_units::{Size, Time};
 
 use crate::change::parameters;
 use crate::discipline::{Discipline, LARGEST_PACKET, MAX};
-use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
+use crate::{Books, ChangeError, Dequeue, DropReason, Drops, Entry, QueueDisc, Queued, Store};
 
 /// A queue limit, in the unit that the discipline counts in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,19 +86,6 @@ impl<P: Queued> Fifo<P> {
         Fifo { config, store: Store::new() }
     }
 
-    /// Another limit. What waits beyond it stays, as in Linux (`sch_fifo` has `fifo_init` for
-    /// this); nothing is taken in until there is room.
-    ///
-    /// # Errors
-    /// A limit in another unit: `pfifo` and `bfifo` are two disciplines.
-    pub fn reconfigure(&mut self, _now: Time, config: FifoConfig, _drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        match (self.config.limit, config.limit) {
-            (Limit::Packets(_), Limit::Packets(_)) | (Limit::Bytes(_), Limit::Bytes(_)) => self.config = config,
-            _ => return Err(ChangeError::OtherDiscipline),
-        }
-        Ok(())
-    }
-
     /// Returns `true` if a packet of `bytes` bytes is taken in.
     #[inline]
     pub fn has_room(&self, bytes: u32) -> bool {
@@ -157,24 +144,23 @@ impl<P: Queued + Send> QueueDisc<P> for Fifo<P> {
         Some(self.config)
     }
 
-    fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(now, *parameters::<FifoConfig>(config)?, drops)
+    /// Another limit. What waits beyond it stays, as in Linux (`sch_fifo` has `fifo_init` for
+    /// this); nothing is taken in until there is room.
+    fn change(&mut self, _now: Time, config: &dyn Any, _drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        let config = *parameters::<FifoConfig>(config)?;
+        match (self.config.limit, config.limit) {
+            (Limit::Packets(_), Limit::Packets(_)) | (Limit::Bytes(_), Limit::Bytes(_)) => self.config = config,
+            _ => return Err(ChangeError::OtherDiscipline),
+        }
+        Ok(())
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
         self.store.front()
     }
 
-    fn backlog(&self) -> Backlog {
-        self.store.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.store.counters()
-    }
-
-    fn probe(&self) -> Probe {
-        Probe::default()
+    fn books(&self) -> &Books {
+        self.store.books()
     }
 }
 

@@ -34,7 +34,7 @@ use crate::discipline::{Discipline, HASH_SEED, MAX, MAYBE_TIME, OWN_SALT};
 use crate::drr::{self, mix};
 use crate::prio::PrioMap;
 use crate::slab::{Slab, SlabQueue};
-use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
+use crate::{ChangeError, Dequeue, DropReason, Drops, Entry, QueueDisc, Queued, Variable};
 
 /// `FQ_BANDS`.
 const BANDS: usize = 3;
@@ -206,25 +206,6 @@ impl<P: Queued> Fq<P> {
             books: Books::default(),
             config,
         }
-    }
-
-    /// Other parameters at run time. Flows keep packets, credit and times. While more packets wait
-    /// than the new limit, what would leave next is discarded; packets that are held back stay
-    /// (`fq_change`).
-    ///
-    /// # Errors
-    /// Another `orphan_mask` or `hash_seed`; parameters that have a [`FqConfig::problem`].
-    pub fn reconfigure(&mut self, now: Time, config: FqConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        fixed("orphan_mask", config.orphan_mask != self.config.orphan_mask)?;
-        fixed("hash_seed", config.hash_seed != self.config.hash_seed)?;
-        valid(config.problem())?;
-        self.config = config;
-        while self.books.backlog().packets > self.config.limit
-            && let Some(entry) = self.take(now)
-        {
-            self.books.discard(entry.packet, DropReason::Limit, drops);
-        }
-        Ok(())
     }
 
     /// A packet that nothing is to precede (`fq_fastpath_check`).
@@ -446,8 +427,21 @@ impl<P: Queued + Send> QueueDisc<P> for Fq<P> {
         self.books.pass(bytes);
     }
 
+    /// Other parameters at run time. Flows keep packets, credit and times. While more packets wait
+    /// than the new limit, what would leave next is discarded; packets that are held back stay
+    /// (`fq_change`).
     fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(now, parameters::<FqConfig>(config)?.clone(), drops)
+        let config = parameters::<FqConfig>(config)?.clone();
+        fixed("orphan_mask", config.orphan_mask != self.config.orphan_mask)?;
+        fixed("hash_seed", config.hash_seed != self.config.hash_seed)?;
+        valid(config.problem())?;
+        self.config = config;
+        while self.books.backlog().packets > self.config.limit
+            && let Some(entry) = self.take(now)
+        {
+            self.books.discard(entry.packet, DropReason::Limit, drops);
+        }
+        Ok(())
     }
 
     /// Flows that are held back count only if no other has packets.
@@ -471,16 +465,8 @@ impl<P: Queued + Send> QueueDisc<P> for Fq<P> {
         }
     }
 
-    fn backlog(&self) -> Backlog {
-        self.books.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.books.counters()
-    }
-
-    fn probe(&self) -> Probe {
-        Probe::default()
+    fn books(&self) -> &Books {
+        &self.books
     }
 
     /// Packets of each band and of the fast path, flows that send and that are held back, and the

@@ -23,7 +23,7 @@ use crate::change::{fixed, parameters, valid};
 use crate::codel_law::{CodelLaw, CodelSource, CodelState, ControlLaw};
 use crate::discipline::{Discipline, HASH_SEED, LARGEST_PACKET, MAX, MAYBE_TIME, MTU, OWN_SALT, POSITIVE};
 use crate::drr::{self, Drr, DrrFlow, FlowQueue};
-use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
+use crate::{Books, ChangeError, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
 
 /// The least `quantum`.
 const MIN_QUANTUM: u32 = 256;
@@ -136,36 +136,6 @@ impl<P: Queued> FqCodel<P> {
         }
     }
 
-    /// Other parameters at run time. Flows keep their packets, places and states. While a limit is
-    /// exceeded, what would leave next is discarded, by turns and with what the law discards on the
-    /// way (Linux `fq_codel_change`; a packet that the law would mark is not counted as marked).
-    ///
-    /// # Errors
-    /// Another number of flows, `hash_seed` or `control_law`; parameters that have a
-    /// [`FqCodelConfig::problem`].
-    pub fn reconfigure(&mut self, now: Time, config: FqCodelConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        fixed("flows", config.flows != self.drr.flows())?;
-        fixed("hash_seed", config.hash_seed != self.hash_seed)?;
-        fixed("control_law", config.control_law != self.law.control_law())?;
-        valid(config.problem())?;
-        self.law = config.law();
-        self.drr.set_quantum(config.quantum.max(MIN_QUANTUM));
-        FqCodelConfig { limit: self.limit, memory_limit: self.memory_limit, drop_batch: self.drop_batch, .. } = config;
-        let law = &self.law;
-        loop {
-            let reason = if self.drr.backlog().packets > self.limit {
-                DropReason::Limit
-            } else if self.drr.memory() > self.memory_limit {
-                DropReason::Memory
-            } else {
-                return Ok(());
-            };
-            let next = self.drr.pull(|codel, queue| codel.dequeue(law, now, &mut Excess(FlowSource { queue, drops })));
-            let Some(next) = next else { return Ok(()) };
-            self.drr.discard(next, reason, drops);
-        }
-    }
-
     /// Discards packets at the head of the flow with the largest backlog (RFC 8290 section 4.1).
     fn drop_from_fattest(&mut self, reason: DropReason, drops: &mut Drops<P>) {
         let fattest = self.drr.fattest();
@@ -263,20 +233,39 @@ impl<P: Queued + Send> QueueDisc<P> for FqCodel<P> {
         self.drr.pass(bytes);
     }
 
+    /// Other parameters at run time. Flows keep their packets, places and states. While a limit is
+    /// exceeded, what would leave next is discarded, by turns and with what the law discards on the
+    /// way (Linux `fq_codel_change`; a packet that the law would mark is not counted as marked).
     fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(now, parameters::<FqCodelConfig>(config)?.clone(), drops)
+        let config = parameters::<FqCodelConfig>(config)?.clone();
+        fixed("flows", config.flows != self.drr.flows())?;
+        fixed("hash_seed", config.hash_seed != self.hash_seed)?;
+        fixed("control_law", config.control_law != self.law.control_law())?;
+        valid(config.problem())?;
+        self.law = config.law();
+        self.drr.set_quantum(config.quantum.max(MIN_QUANTUM));
+        FqCodelConfig { limit: self.limit, memory_limit: self.memory_limit, drop_batch: self.drop_batch, .. } = config;
+        let law = &self.law;
+        loop {
+            let reason = if self.drr.backlog().packets > self.limit {
+                DropReason::Limit
+            } else if self.drr.memory() > self.memory_limit {
+                DropReason::Memory
+            } else {
+                return Ok(());
+            };
+            let next = self.drr.pull(|codel, queue| codel.dequeue(law, now, &mut Excess(FlowSource { queue, drops })));
+            let Some(next) = next else { return Ok(()) };
+            self.drr.discard(next, reason, drops);
+        }
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
         self.drr.peek()
     }
 
-    fn backlog(&self) -> Backlog {
-        self.drr.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.drr.counters()
+    fn books(&self) -> &Books {
+        self.drr.books()
     }
 
     /// Sojourn time and state of the flow that a packet came to or left last, or that lost packets

@@ -30,7 +30,7 @@ use crate::change::{fixed, parameters, valid};
 use crate::discipline::{Discipline, HASH_SEED, MAX, MTU, OWN_SALT, POSITIVE};
 use crate::drr::{self, Drr, DrrFlow, FlowQueue};
 use crate::pie_law::{Admission, DqRateEstimator, PieLaw, PieState};
-use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
+use crate::{Books, ChangeError, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
 
 configuration! {
 /// Parameters of an fq_pie queue.
@@ -152,34 +152,6 @@ impl<P: Queued> FqPie<P> {
             random,
         }
     }
-
-    /// Other parameters at run time. Flows keep their packets, places and states, and their next
-    /// updates are due when they were. While more than `limit` packets wait, what would leave next
-    /// is discarded, and the law sees it leave; memory is checked on arrival (Linux
-    /// `fq_pie_change`).
-    ///
-    /// # Errors
-    /// Another number of flows or `hash_seed`, or a `quantum` or `tupdate` of zero.
-    pub fn reconfigure(&mut self, now: Time, config: FqPieConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        fixed("flows", config.flows != self.drr.flows())?;
-        fixed("hash_seed", config.hash_seed != self.hash_seed)?;
-        valid((config.quantum == 0).then_some("quantum must not be zero"))?;
-        valid((config.tupdate == Span::ZERO).then_some("tupdate must not be zero"))?;
-        // The old parameters apply to updates that were due by now.
-        self.drr.for_each(|pie, bytes| {
-            pie.catch_up(&self.law, now, bytes);
-            pie.state.estimates_by(&self.law, config.dq_rate_estimator);
-        });
-        self.law = config.law();
-        self.drr.set_quantum(config.quantum);
-        FqPieConfig { limit: self.limit, memory_limit: self.memory_limit, .. } = config;
-        while self.drr.backlog().packets > self.limit
-            && let Some(entry) = self.drr.pull(|pie, queue| FlowPie::depart(pie, &self.law, now, queue))
-        {
-            self.drr.discard(entry, DropReason::Limit, drops);
-        }
-        Ok(())
-    }
 }
 
 impl<P: Queued + Send> QueueDisc<P> for FqPie<P> {
@@ -220,20 +192,38 @@ impl<P: Queued + Send> QueueDisc<P> for FqPie<P> {
         self.drr.idle(|_| {});
     }
 
+    /// Other parameters at run time. Flows keep their packets, places and states, and their next
+    /// updates are due when they were. While more than `limit` packets wait, what would leave next
+    /// is discarded, and the law sees it leave; memory is checked on arrival (Linux
+    /// `fq_pie_change`).
     fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(now, parameters::<FqPieConfig>(config)?.clone(), drops)
+        let config = parameters::<FqPieConfig>(config)?.clone();
+        fixed("flows", config.flows != self.drr.flows())?;
+        fixed("hash_seed", config.hash_seed != self.hash_seed)?;
+        valid((config.quantum == 0).then_some("quantum must not be zero"))?;
+        valid((config.tupdate == Span::ZERO).then_some("tupdate must not be zero"))?;
+        // The old parameters apply to updates that were due by now.
+        self.drr.for_each(|pie, bytes| {
+            pie.catch_up(&self.law, now, bytes);
+            pie.state.estimates_by(&self.law, config.dq_rate_estimator);
+        });
+        self.law = config.law();
+        self.drr.set_quantum(config.quantum);
+        FqPieConfig { limit: self.limit, memory_limit: self.memory_limit, .. } = config;
+        while self.drr.backlog().packets > self.limit
+            && let Some(entry) = self.drr.pull(|pie, queue| FlowPie::depart(pie, &self.law, now, queue))
+        {
+            self.drr.discard(entry, DropReason::Limit, drops);
+        }
+        Ok(())
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
         self.drr.peek()
     }
 
-    fn backlog(&self) -> Backlog {
-        self.drr.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.drr.counters()
+    fn books(&self) -> &Books {
+        self.drr.books()
     }
 
     /// Probability and delay of the flow that a packet came to or left last.

@@ -35,10 +35,8 @@ use ackclock_units::{Random, Rate, Span, Time, configuration};
 
 use crate::change::{fixed, parameters, valid};
 use crate::discipline::{Discipline, MAX};
-use crate::tree::{self, Class, Leaves};
-use crate::{
-    Backlog, ChangeError, ClassState, Counters, Dequeue, Drops, Entry, Headers, Probe, QueueDisc, Queued, Variable,
-};
+use crate::tree::{self, Class, LeafSpec, Leaves};
+use crate::{Books, ChangeError, ClassState, Dequeue, Drops, Entry, Headers, QueueDisc, Queued, Variable};
 
 const MANUAL: &str = "tc-hfsc(8)";
 
@@ -198,23 +196,23 @@ impl HfscClass {
 configuration! {
 /// Parameters of HFSC.
 #[derive(Clone, Debug, PartialEq)]
-pub struct HfscConfig {
+pub struct HfscConfig<Q: LeafSpec> {
     /// The most packets without a class that wait. Default: 1000.
     pub direct_qlen: u64 = 1000 => (Domain::Packets(1, MAX), MANUAL);
     /// The leaf of packets that no filter knows. Default: none, they have no class.
     pub default: Option<Arc<str>> = None;
     /// The classes. Default: none.
-    pub classes: Vec<Class<HfscClass>> = Vec::new();
+    pub classes: Vec<Class<HfscClass, Q>> = Vec::new();
 } problem
 }
 
-impl Discipline for HfscConfig {
+impl<Q: LeafSpec> Discipline for HfscConfig<Q> {
     fn marks(&self) -> bool {
         self.classes.iter().any(|class| class.queue.marks())
     }
 }
 
-impl HfscConfig {
+impl<Q: LeafSpec> HfscConfig<Q> {
     /// The problem with these parameters, if there is one.
     pub fn problem(&self) -> Option<&'static str> {
         if let Some(problem) = tree::problem(&self.classes, self.default.as_ref()) {
@@ -275,8 +273,8 @@ struct Node {
 
 /// HFSC.
 #[derive(Debug)]
-pub struct Hfsc<P> {
-    config: HfscConfig,
+pub struct Hfsc<P, Q> {
+    config: HfscConfig<Q>,
     /// The classes, and the root behind them.
     nodes: Vec<Node>,
     children: Vec<Vec<usize>>,
@@ -286,12 +284,12 @@ pub struct Hfsc<P> {
     leaves: Leaves<P>,
 }
 
-impl<P: Queued + Send + 'static> Hfsc<P> {
+impl<P: Queued + Send + 'static, Q: LeafSpec> Hfsc<P, Q> {
     /// Empty classes; leaves draw from streams of `random`.
     ///
     /// # Panics
     /// If the parameters have a [`HfscConfig::problem`].
-    pub fn new(config: HfscConfig, random: Random) -> Hfsc<P> {
+    pub fn new(config: HfscConfig<Q>, random: Random) -> Hfsc<P, Q> {
         if let Some(problem) = config.problem() {
             panic!("{problem}");
         }
@@ -332,7 +330,7 @@ impl<P: Queued + Send + 'static> Hfsc<P> {
                 order: 0,
             }
         };
-        let of = |(class, of): (usize, &Class<HfscClass>)| {
+        let of = |(class, of): (usize, &Class<HfscClass, Q>)| {
             node(parents[class].unwrap_or(root), &of.settings, tree::is_leaf(&parents, class))
         };
         let mut nodes: Vec<Node> = config.classes.iter().enumerate().map(of).collect();
@@ -342,29 +340,7 @@ impl<P: Queued + Send + 'static> Hfsc<P> {
     }
 }
 
-impl<P: Queued> Hfsc<P> {
-    /// Other parameters at run time (`hfsc_change_class`): a curve that is another begins anew, now
-    /// and with the bytes that were sent.
-    ///
-    /// # Errors
-    /// Other classes or queues, or a class that lacks a curve that it has; parameters that have a
-    /// [`HfscConfig::problem`].
-    pub fn reconfigure(&mut self, now: Time, mut config: HfscConfig) -> Result<(), ChangeError> {
-        tree::take_over(&mut config.classes, &self.config.classes)?;
-        let curves = |class: usize| config.classes[class].settings.curves(self.children[class].is_empty());
-        let lacks = |class: usize| {
-            let Node { rt, ls, ul, .. } = self.nodes[class];
-            curves(class).iter().zip([rt, ls, ul]).any(|(new, old)| new.is_none() && old.is_some())
-        };
-        fixed("the kinds of a class's curves", (0..self.root()).any(lacks))?;
-        valid(config.problem())?;
-        let curves: Vec<_> = (0..self.root()).map(curves).collect();
-        curves.into_iter().enumerate().for_each(|(class, curves)| self.change_curves(class, curves, now.as_nanos()));
-        self.config = config;
-        self.leaves.set_filters(&self.config.classes, self.config.default.as_ref());
-        Ok(())
-    }
-
+impl<P: Queued, Q: LeafSpec> Hfsc<P, Q> {
     fn change_curves(&mut self, class: usize, [rt, ls, ul]: [Option<ServiceCurve>; 3], now: u64) {
         let node = &mut self.nodes[class];
         let had = [node.rt, node.ls, node.ul];
@@ -579,7 +555,7 @@ impl<P: Queued> Hfsc<P> {
     }
 }
 
-impl<P: Queued + Send> QueueDisc<P> for Hfsc<P> {
+impl<P: Queued + Send, Q: LeafSpec + Send> QueueDisc<P> for Hfsc<P, Q> {
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>) {
         let Some(class) = self.leaves.classify(&packet) else {
             return self.leaves.enqueue_direct(now, packet, self.config.direct_qlen, drops);
@@ -633,8 +609,23 @@ impl<P: Queued + Send> QueueDisc<P> for Hfsc<P> {
         Dequeue::Empty
     }
 
+    /// Other parameters at run time (`hfsc_change_class`): a curve that is another begins anew, now
+    /// and with the bytes that were sent.
     fn change(&mut self, now: Time, config: &dyn Any, _drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(now, parameters::<HfscConfig>(config)?.clone())
+        let mut config = parameters::<HfscConfig<Q>>(config)?.clone();
+        tree::take_over(&mut config.classes, &self.config.classes)?;
+        let curves = |class: usize| config.classes[class].settings.curves(self.children[class].is_empty());
+        let lacks = |class: usize| {
+            let Node { rt, ls, ul, .. } = self.nodes[class];
+            curves(class).iter().zip([rt, ls, ul]).any(|(new, old)| new.is_none() && old.is_some())
+        };
+        fixed("the kinds of a class's curves", (0..self.root()).any(lacks))?;
+        valid(config.problem())?;
+        let curves: Vec<_> = (0..self.root()).map(curves).collect();
+        curves.into_iter().enumerate().for_each(|(class, curves)| self.change_curves(class, curves, now.as_nanos()));
+        self.config = config;
+        self.leaves.set_filters(&self.config.classes, self.config.default.as_ref());
+        Ok(())
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
@@ -643,16 +634,8 @@ impl<P: Queued + Send> QueueDisc<P> for Hfsc<P> {
         self.leaves.peek_direct().or_else(|| self.leaves.peek(first?)).or_else(|| self.leaves.peek_any())
     }
 
-    fn backlog(&self) -> Backlog {
-        self.leaves.books.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.leaves.counters()
-    }
-
-    fn probe(&self) -> Probe {
-        Probe::default()
+    fn books(&self) -> &Books {
+        &self.leaves.books
     }
 
     /// Those of the discipline and of the class concerned last, as `tc -s` names them.

@@ -36,11 +36,8 @@ use ackclock_units::{Random, Rate, Span, Time, configuration};
 
 use crate::change::{parameters, valid};
 use crate::discipline::{Discipline, MAX};
-use crate::tree::{self, Class, ClassNumbers, Leaves};
-use crate::{
-    Backlog, ChangeError, ClassState, Counters, Dequeue, Drops, Entry, Headers, Overhead, Probe, QueueDisc, Queued,
-    Variable,
-};
+use crate::tree::{self, Class, ClassNumbers, LeafSpec, Leaves};
+use crate::{Books, ChangeError, ClassState, Dequeue, Drops, Entry, Headers, Overhead, QueueDisc, Queued, Variable};
 
 const MANUAL: &str = "tc-htb(8)";
 /// `TC_HTB_MAXDEPTH`.
@@ -81,7 +78,7 @@ impl HtbClass {
 configuration! {
 /// Parameters of HTB.
 #[derive(Clone, Debug, PartialEq)]
-pub struct HtbConfig {
+pub struct HtbConfig<Q: LeafSpec> {
     /// The divisor of a class's rate that gives its quantum. Default: 10.
     pub r2q: u64 = 10 => (Domain::Whole(1, MAX, ""), MANUAL);
     /// The most packets without a class that wait. Default: 1000, the `txqueuelen` of a device.
@@ -89,17 +86,17 @@ pub struct HtbConfig {
     /// The leaf of packets that no filter knows. Default: none, they have no class.
     pub default: Option<Arc<str>> = None;
     /// The classes. Default: none.
-    pub classes: Vec<Class<HtbClass>> = Vec::new();
+    pub classes: Vec<Class<HtbClass, Q>> = Vec::new();
 } problem
 }
 
-impl Discipline for HtbConfig {
+impl<Q: LeafSpec> Discipline for HtbConfig<Q> {
     fn marks(&self) -> bool {
         self.classes.iter().any(|class| class.queue.marks())
     }
 }
 
-impl HtbConfig {
+impl<Q: LeafSpec> HtbConfig<Q> {
     /// The problem with these parameters, if there is one.
     pub fn problem(&self) -> Option<&'static str> {
         if let Some(problem) = tree::problem(&self.classes, self.default.as_ref()) {
@@ -236,8 +233,8 @@ struct Events {
 
 /// HTB.
 #[derive(Debug)]
-pub struct Htb<P> {
-    config: HtbConfig,
+pub struct Htb<P, Q> {
+    config: HtbConfig<Q>,
     nodes: Vec<Node>,
     /// The classes that may send, by level and priority, and a bit for each priority with any.
     rows: Vec<[FeedList; PRIORITIES]>,
@@ -249,12 +246,12 @@ pub struct Htb<P> {
     leaves: Leaves<P>,
 }
 
-impl<P: Queued + Send + 'static> Htb<P> {
+impl<P: Queued + Send + 'static, Q: LeafSpec> Htb<P, Q> {
     /// Empty classes with full buckets; leaves draw from streams of `random`.
     ///
     /// # Panics
     /// If the parameters have a [`HtbConfig::problem`].
-    pub fn new(config: HtbConfig, random: Random) -> Htb<P> {
+    pub fn new(config: HtbConfig<Q>, random: Random) -> Htb<P, Q> {
         if let Some(problem) = config.problem() {
             panic!("{problem}");
         }
@@ -303,21 +300,7 @@ impl<P: Queued + Send + 'static> Htb<P> {
     }
 }
 
-impl<P: Queued> Htb<P> {
-    /// Other parameters at run time (`htb_change_class`): tokens and turns stay, and so do packets
-    /// beyond a new limit. A leaf has its new priority when it was empty.
-    ///
-    /// # Errors
-    /// Other classes, other queues in them; parameters that have a [`HtbConfig::problem`].
-    pub fn reconfigure(&mut self, mut config: HtbConfig) -> Result<(), ChangeError> {
-        tree::take_over(&mut config.classes, &self.config.classes)?;
-        valid(config.problem())?;
-        self.config = config;
-        self.configure();
-        self.leaves.set_filters(&self.config.classes, self.config.default.as_ref());
-        Ok(())
-    }
-
+impl<P: Queued, Q: LeafSpec> Htb<P, Q> {
     fn configure(&mut self) {
         for (node, Class { settings, .. }) in self.nodes.iter_mut().zip(&self.config.classes) {
             let ceil = settings.ceil.unwrap_or(settings.rate);
@@ -606,7 +589,7 @@ fn bits(mut mask: u8) -> impl Iterator<Item = usize> {
     })
 }
 
-impl<P: Queued + Send> QueueDisc<P> for Htb<P> {
+impl<P: Queued + Send, Q: LeafSpec + Send> QueueDisc<P> for Htb<P, Q> {
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>) {
         if let Some(class) = self.leaves.classify(&packet) {
             self.leaves.enqueue(class, now, packet, drops);
@@ -647,8 +630,16 @@ impl<P: Queued + Send> QueueDisc<P> for Htb<P> {
         if self.leaves.books.backlog().packets == 0 { Dequeue::Empty } else { Dequeue::NotBefore(next) }
     }
 
+    /// Other parameters at run time (`htb_change_class`): tokens and turns stay, and so do packets
+    /// beyond a new limit. A leaf has its new priority when it was empty.
     fn change(&mut self, _now: Time, config: &dyn Any, _drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(parameters::<HtbConfig>(config)?.clone())
+        let mut config = parameters::<HtbConfig<Q>>(config)?.clone();
+        tree::take_over(&mut config.classes, &self.config.classes)?;
+        valid(config.problem())?;
+        self.config = config;
+        self.configure();
+        self.leaves.set_filters(&self.config.classes, self.config.default.as_ref());
+        Ok(())
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
@@ -663,16 +654,8 @@ impl<P: Queued + Send> QueueDisc<P> for Htb<P> {
         self.leaves.peek_direct().or(leaf).or_else(|| self.leaves.peek_any())
     }
 
-    fn backlog(&self) -> Backlog {
-        self.leaves.books.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.leaves.counters()
-    }
-
-    fn probe(&self) -> Probe {
-        Probe::default()
+    fn books(&self) -> &Books {
+        &self.leaves.books
     }
 
     /// Those of the discipline and of the class concerned last, as `tc -s` names them.

@@ -20,10 +20,7 @@ use crate::books::Books;
 use crate::change::parameters;
 use crate::discipline::Discipline;
 use crate::held::Held;
-use crate::{
-    Backlog, ChangeError, Counters, Dequeue, DropReason, Dropped, Drops, Entry, Headers, Probe, QueueDisc, Queued,
-    Variable,
-};
+use crate::{ChangeError, Dequeue, DropReason, Dropped, Drops, Entry, Headers, Probe, QueueDisc, Queued, Variable};
 
 /// Makes an empty queue.
 type Build = dyn Fn(&[f64], Random) -> Box<dyn QueueDisc<Described>> + Send + Sync;
@@ -424,12 +421,8 @@ impl<P: Queued + Send> QueueDisc<P> for OutsideQueue<P> {
         first.or_else(|| self.held.oldest().map(|(_, entry)| entry))
     }
 
-    fn backlog(&self) -> Backlog {
-        self.books.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.books.counters()
+    fn books(&self) -> &Books {
+        &self.books
     }
 
     fn probe(&self) -> Probe {

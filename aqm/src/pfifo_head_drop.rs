@@ -20,7 +20,7 @@ use ackclock_units::{Time, configuration};
 
 use crate::change::parameters;
 use crate::discipline::{Discipline, MAX};
-use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
+use crate::{Books, ChangeError, Dequeue, DropReason, Drops, Entry, QueueDisc, Queued, Store};
 
 configuration! {
 /// Parameters of head drop.
@@ -44,21 +44,6 @@ impl<P: Queued> HeadDrop<P> {
     /// An empty queue.
     pub fn new(config: HeadDropConfig) -> HeadDrop<P> {
         HeadDrop { config, store: Store::new() }
-    }
-
-    /// Another limit. What waits beyond it stays, as in Linux (`fifo_hd_init`), and each arrival
-    /// replaces one packet until the queue has drained.
-    ///
-    /// # Errors
-    /// None; it has the form of the other disciplines.
-    pub fn reconfigure(
-        &mut self,
-        _now: Time,
-        config: HeadDropConfig,
-        _drops: &mut Drops<P>,
-    ) -> Result<(), ChangeError> {
-        self.config = config;
-        Ok(())
     }
 }
 
@@ -84,24 +69,20 @@ impl<P: Queued + Send> QueueDisc<P> for HeadDrop<P> {
         self.store.pass(bytes);
     }
 
-    fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(now, *parameters::<HeadDropConfig>(config)?, drops)
+    /// Another limit. What waits beyond it stays, as in Linux (`fifo_hd_init`), and each arrival
+    /// replaces one packet until the queue has drained.
+    fn change(&mut self, _now: Time, config: &dyn Any, _drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        let config = *parameters::<HeadDropConfig>(config)?;
+        self.config = config;
+        Ok(())
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
         self.store.front()
     }
 
-    fn backlog(&self) -> Backlog {
-        self.store.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.store.counters()
-    }
-
-    fn probe(&self) -> Probe {
-        Probe::default()
+    fn books(&self) -> &Books {
+        self.store.books()
     }
 }
 
@@ -142,10 +123,10 @@ mod tests {
     fn an_arrival_replaces_one_packet() {
         let mut queue = HeadDrop::new(HeadDropConfig { limit: 4 });
         assert_eq!(discarded(&mut queue, 0..4), []);
-        queue.reconfigure(Time::ZERO, HeadDropConfig { limit: 2 }, &mut Drops::new()).expect("it changes");
+        queue.change(Time::ZERO, &HeadDropConfig { limit: 2 }, &mut Drops::new()).expect("it changes");
         assert_eq!(discarded(&mut queue, 4..6), [0, 1]);
         assert_eq!(sent(&mut queue), [2, 3, 4, 5]);
-        queue.reconfigure(Time::ZERO, HeadDropConfig { limit: 0 }, &mut Drops::new()).expect("it changes");
+        queue.change(Time::ZERO, &HeadDropConfig { limit: 0 }, &mut Drops::new()).expect("it changes");
         assert_eq!(discarded(&mut queue, 6..8), [6]);
     }
 }

@@ -28,9 +28,7 @@ use ackclock_units::{Ecn, Random, Span, Time, configuration};
 use crate::change::{parameters, valid};
 use crate::discipline::{Discipline, MAX, MTU, POSITIVE};
 use crate::dualpi2::{DualPi2Config, State};
-use crate::{
-    Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
-};
+use crate::{Books, ChangeError, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable};
 
 const SOURCE: &str = "De Schepper et al. 2016; `sch_pi2`";
 
@@ -121,21 +119,6 @@ impl<P: Queued> Pi2<P> {
         }
     }
 
-    /// Other parameters at run time. The probability stays, the next update is due when it was, and
-    /// heads beyond the new limit are discarded (`pi2_change`).
-    ///
-    /// # Errors
-    /// Parameters that have a [`Pi2Config::problem`].
-    pub fn reconfigure(&mut self, now: Time, config: Pi2Config, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        valid(config.problem())?;
-        self.catch_up(now);
-        self.controller = config.controller();
-        let limit = config.limit;
-        self.config = config;
-        self.store.trim(drops, |store| store.backlog().packets > limit);
-        Ok(())
-    }
-
     fn catch_up(&mut self, now: Time) {
         if self.next_update <= now {
             let oldest = self.store.front().map(|head| head.enqueued_at);
@@ -180,20 +163,25 @@ impl<P: Queued + Send> QueueDisc<P> for Pi2<P> {
         self.store.send()
     }
 
+    /// Other parameters at run time. The probability stays, the next update is due when it was, and
+    /// heads beyond the new limit are discarded (`pi2_change`).
     fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(now, parameters::<Pi2Config>(config)?.clone(), drops)
+        let config = parameters::<Pi2Config>(config)?.clone();
+        valid(config.problem())?;
+        self.catch_up(now);
+        self.controller = config.controller();
+        let limit = config.limit;
+        self.config = config;
+        self.store.trim(drops, |store| store.backlog().packets > limit);
+        Ok(())
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
         self.store.front()
     }
 
-    fn backlog(&self) -> Backlog {
-        self.store.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.store.counters()
+    fn books(&self) -> &Books {
+        self.store.books()
     }
 
     /// The probability of classic traffic, and the delay that it was last moved for.

@@ -20,7 +20,7 @@ use ackclock_units::{Random, Span, Time, configuration, named};
 use crate::change::{parameters, valid};
 use crate::discipline::{Discipline, MAX, MTU, POSITIVE};
 use crate::pie_law::{Admission, DqRateEstimator, PieLaw, PieState};
-use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
+use crate::{Books, ChangeError, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
 /// Up to this probability packets that can carry a mark are marked (RFC 8033 section 5.1,
 /// `MARK_ECNTH`).
@@ -141,22 +141,6 @@ impl<P: Queued> Pie<P> {
         }
     }
 
-    /// Other parameters at run time. The state stays, and the next update is due when it was; heads
-    /// beyond the new limit are discarded, and the law does not see them leave (Linux
-    /// `pie_change`).
-    ///
-    /// # Errors
-    /// A `tupdate` of zero.
-    pub fn reconfigure(&mut self, now: Time, config: PieConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        valid((config.tupdate == Span::ZERO).then_some("tupdate must not be zero"))?;
-        self.catch_up(now);
-        self.limit = config.limit;
-        self.state.estimates_by(&self.law, config.dq_rate_estimator);
-        self.law = config.law();
-        self.store.trim(drops, |store| store.backlog().packets > config.limit);
-        Ok(())
-    }
-
     #[inline(always)]
     fn catch_up(&mut self, now: Time) {
         if now < self.next_update {
@@ -202,20 +186,26 @@ impl<P: Queued + Send> QueueDisc<P> for Pie<P> {
         self.store.pass(bytes);
     }
 
+    /// Other parameters at run time. The state stays, and the next update is due when it was; heads
+    /// beyond the new limit are discarded, and the law does not see them leave (Linux
+    /// `pie_change`).
     fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(now, parameters::<PieConfig>(config)?.clone(), drops)
+        let config = parameters::<PieConfig>(config)?.clone();
+        valid((config.tupdate == Span::ZERO).then_some("tupdate must not be zero"))?;
+        self.catch_up(now);
+        self.limit = config.limit;
+        self.state.estimates_by(&self.law, config.dq_rate_estimator);
+        self.law = config.law();
+        self.store.trim(drops, |store| store.backlog().packets > config.limit);
+        Ok(())
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
         self.store.front()
     }
 
-    fn backlog(&self) -> Backlog {
-        self.store.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.store.counters()
+    fn books(&self) -> &Books {
+        self.store.books()
     }
 
     fn probe(&self) -> Probe {

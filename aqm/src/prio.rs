@@ -23,11 +23,10 @@ use std::any::Any;
 use ackclock_units::parameter::Domain;
 use ackclock_units::{Time, configuration, named};
 
-use crate::books::Books;
 use crate::change::parameters;
 use crate::discipline::{Discipline, MAX};
 use crate::slab::{Slab, SlabQueue};
-use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued};
+use crate::{Books, ChangeError, Dequeue, DropReason, Drops, Entry, QueueDisc, Queued};
 
 /// The most bands of a map.
 pub(crate) const BANDS: usize = 4;
@@ -112,21 +111,6 @@ impl<P: Queued> Prio<P> {
         Prio { config, slab: Slab::new(), bands: [band; BANDS], books: Books::default() }
     }
 
-    /// Other parameters. What waits stays in its band, also beyond a new limit; a band that is no
-    /// longer there is emptied (`prio_tune`).
-    ///
-    /// # Errors
-    /// None; it has the form of the other disciplines.
-    pub fn reconfigure(&mut self, _now: Time, config: PrioConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.config = config;
-        for band in config.map.bands()..BANDS {
-            while let Some(entry) = self.take(band) {
-                self.books.discard(entry.packet, DropReason::Limit, drops);
-            }
-        }
-        Ok(())
-    }
-
     /// Takes the head of a band.
     fn take(&mut self, band: usize) -> Option<Entry<P>> {
         let band = &mut self.bands[band];
@@ -155,24 +139,25 @@ impl<P: Queued + Send> QueueDisc<P> for Prio<P> {
         Dequeue::Packet(entry)
     }
 
-    fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(now, *parameters::<PrioConfig>(config)?, drops)
+    /// Other parameters. What waits stays in its band, also beyond a new limit; a band that is no
+    /// longer there is emptied (`prio_tune`).
+    fn change(&mut self, _now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        let config = *parameters::<PrioConfig>(config)?;
+        self.config = config;
+        for band in config.map.bands()..BANDS {
+            while let Some(entry) = self.take(band) {
+                self.books.discard(entry.packet, DropReason::Limit, drops);
+            }
+        }
+        Ok(())
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
         self.bands.iter().find_map(|band| self.slab.front(&band.queue))
     }
 
-    fn backlog(&self) -> Backlog {
-        self.books.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.books.counters()
-    }
-
-    fn probe(&self) -> Probe {
-        Probe::default()
+    fn books(&self) -> &Books {
+        &self.books
     }
 }
 
@@ -181,6 +166,7 @@ mod tests {
     use ackclock_units::Ecn;
 
     use super::*;
+    use crate::Backlog;
 
     /// A packet whose codepoint is its number.
     #[derive(Debug)]
@@ -270,7 +256,7 @@ mod tests {
         offer(&mut queue, &[CS1, 0, 0, 24, EF]);
         let mut drops = Drops::new();
         let config = PrioConfig { limit: 1, map: PrioMap::Diffserv3 };
-        queue.reconfigure(Time::ZERO, config, &mut drops).expect("it is of this discipline");
+        queue.change(Time::ZERO, &config, &mut drops).expect("it is of this discipline");
         assert_eq!(drops.iter().map(|drop| drop.packet.0).collect::<Vec<_>>(), [CS1]);
         // Best effort is now the second band, where CS3 waits, and yields to nothing but it.
         assert_eq!(offer(&mut queue, &[0]), [0]);

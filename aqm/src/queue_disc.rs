@@ -1,70 +1,18 @@
-//! A queue discipline as its caller sees it: the trait, the packets, what is returned, the books.
+//! A queue discipline as its caller sees it: the trait, and what is returned.
 
 use std::any::Any;
 use std::fmt::Debug;
 
 use ackclock_units::outside::Failure;
-use ackclock_units::{Ecn, Rate, Time};
+use ackclock_units::{Rate, Time};
 
+use crate::books::{Backlog, Books, Counters, DropReason, Dropped, Drops};
 use crate::change::ChangeError;
 use crate::fifo::FifoConfig;
 use crate::probe::{Probe, Variable};
+use crate::queued::{Entry, Headers, Queued};
 #[cfg(test)]
 use crate::stub::Stub;
-
-/// The properties of a packet that a discipline uses.
-pub trait Queued: Debug {
-    /// Bytes that the packet occupies in the queue (what `tc` counts).
-    fn wire_len(&self) -> u32;
-    /// The packet's ECN codepoint.
-    fn ecn(&self) -> Ecn;
-    /// Sets the codepoint to CE. Only called on ECN-capable packets.
-    fn set_ce(&mut self);
-    /// A hash of the packet's flow, the same for all packets of a flow.
-    fn flow_hash(&self) -> u64;
-    /// Hashes of the sending and of the receiving host, for fairness among hosts. Default: the flow
-    /// hash for both, as if no flow shared its hosts with another.
-    fn host_hashes(&self) -> [u64; 2] {
-        [self.flow_hash(); 2]
-    }
-    /// The differentiated services codepoint, 0 to 63 (RFC 2474). Default: 0, best effort.
-    fn dscp(&self) -> u8 {
-        0
-    }
-    /// Sets the codepoint of [`Queued::dscp`] to 0. Default: nothing, for packets that have none.
-    fn wash(&mut self) {}
-    /// Returns `true` if the packet is a TCP segment that acknowledges and carries neither payload
-    /// nor SYN, FIN or RST. Default: `false`.
-    fn is_pure_ack(&self) -> bool {
-        false
-    }
-}
-
-/// The parts of a packet that [`Queued`] does not have, for a discipline that looks at them
-/// ([`QueueDisc::looks`]).
-#[derive(Clone, Copy, Debug)]
-pub struct Headers<'a> {
-    /// As [`Queued::host_hashes`], where the handle of a packet has no room for them.
-    pub hosts: [u64; 2],
-    /// The ACK of a TCP segment that has one, and no SYN.
-    pub ack: Option<AckHeader<'a>>,
-}
-
-/// The parts of a TCP header that determine whether a later ACK makes it needless.
-#[derive(Clone, Copy, Debug)]
-pub struct AckHeader<'a> {
-    /// The cumulative acknowledgment.
-    pub number: u32,
-    /// CWR and ECE.
-    pub ecn: [bool; 2],
-    /// It has payload, another flag than ACK, CWR and ECE, or an option other than timestamps and
-    /// SACK.
-    pub says_more: bool,
-    /// Value and echo reply of the timestamps option.
-    pub timestamps: Option<(u32, u32)>,
-    /// The blocks of the SACK option, at most four.
-    pub sack: &'a [(u32, u32)],
-}
 
 /// A queue discipline.
 ///
@@ -119,10 +67,11 @@ pub trait QueueDisc<P: Queued>: Debug + Send {
     }
     /// Sets other parameters at run time, as `tc qdisc change` does; `config` is a complete
     /// configuration of the discipline's own type ([`CodelConfig`](crate::CodelConfig) for a
-    /// [`Codel`](crate::Codel); of a row, [`QueueSpec::config`](crate::QueueSpec::config)). The law's measurements and probabilities and the waiting packets are
-    /// kept, unless the discipline's `reconfigure` says otherwise; the next update of a timer stays
-    /// due when it was. Packets beyond a new limit are discarded where Linux does so. With an error
-    /// nothing has changed. Default: no configuration is accepted.
+    /// [`Codel`](crate::Codel); of a row, [`QueueSpec::config`](crate::QueueSpec::config)). The
+    /// law's measurements and probabilities and the waiting packets are kept, unless the discipline
+    /// says otherwise; the next update of a timer stays due when it was. Packets beyond a new limit
+    /// are discarded where Linux does so. With an error nothing has changed. Default: no
+    /// configuration is accepted.
     ///
     /// # Errors
     /// Parameters of another discipline, or that are out of range; one that only a new discipline
@@ -138,13 +87,21 @@ pub trait QueueDisc<P: Queued>: Debug + Send {
     /// kernel's discipline decides on departure, its `peek` takes the packet out and keeps it
     /// aside, `qdisc_peek_dequeued`.)
     fn peek(&self) -> Option<&Entry<P>>;
-    /// Waiting packets and bytes.
-    fn backlog(&self) -> Backlog;
-    /// Totals since the start.
-    fn counters(&self) -> &Counters;
+    /// Its books, which balance after every call.
+    fn books(&self) -> &Books;
+    /// Waiting packets and bytes. Default: those of the books.
+    fn backlog(&self) -> Backlog {
+        self.books().backlog()
+    }
+    /// Totals since the start. Default: those of the books.
+    fn counters(&self) -> &Counters {
+        self.books().counters()
+    }
     /// The algorithm's own variables, for traces; with several queues, those of the queue concerned
-    /// by the last call.
-    fn probe(&self) -> Probe;
+    /// by the last call. Default: none.
+    fn probe(&self) -> Probe {
+        Probe::default()
+    }
     /// The integral of the probability over the time until `now`, in seconds, where it moves by
     /// steps that the law knows the times of: its mean over a part of a run is a difference of two
     /// such values. Default: none.
@@ -217,117 +174,6 @@ impl<P> From<Option<Entry<P>>> for Dequeue<P> {
     fn from(entry: Option<Entry<P>>) -> Dequeue<P> {
         entry.map_or(Dequeue::Empty, Dequeue::Packet)
     }
-}
-
-/// A packet that waits or waited, with the time of its arrival.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<P> {
-    /// The packet.
-    pub packet: P,
-    /// The time at which it was enqueued.
-    pub enqueued_at: Time,
-}
-
-/// Why a discipline discarded a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum DropReason {
-    /// The queue was at its limit (tail drop, or head of the fattest flow).
-    Limit,
-    /// A random early drop with the law's probability (RED, BLUE, PIE).
-    Early,
-    /// The law's delay condition at the head of the queue (CoDel).
-    Delay,
-    /// The memory limit was exceeded.
-    Memory,
-    /// All bins of the flow were full (SFB).
-    Bucket,
-    /// A flow that does not respond exceeded the rate left to such flows (SFB).
-    Penalty,
-    /// Another discipline took the place of the one in which it waited (`qdisc_reset`).
-    Purge,
-    /// A later ACK made this one needless (CAKE).
-    Ack,
-    /// A packet drawn from the queue was of the same flow as the arrival: both go (CHOKe).
-    Match,
-}
-
-impl DropReason {
-    /// The number of reasons.
-    pub const COUNT: usize = 9;
-    /// All reasons, in the order of their numbers.
-    pub const ALL: [DropReason; DropReason::COUNT] = [
-        DropReason::Limit,
-        DropReason::Early,
-        DropReason::Delay,
-        DropReason::Memory,
-        DropReason::Bucket,
-        DropReason::Penalty,
-        DropReason::Purge,
-        DropReason::Ack,
-        DropReason::Match,
-    ];
-
-    /// The name in traces and summaries.
-    pub const fn name(self) -> &'static str {
-        match self {
-            DropReason::Limit => "limit",
-            DropReason::Early => "early",
-            DropReason::Delay => "delay",
-            DropReason::Memory => "memory",
-            DropReason::Bucket => "bucket",
-            DropReason::Penalty => "penalty",
-            DropReason::Purge => "purge",
-            DropReason::Ack => "ack",
-            DropReason::Match => "match",
-        }
-    }
-}
-
-/// A packet that a discipline discarded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dropped<P> {
-    /// The packet.
-    pub packet: P,
-    /// Why.
-    pub reason: DropReason,
-}
-
-/// The destination of discarded packets: owned by the caller, who empties it after each call and so
-/// keeps its memory.
-pub type Drops<P> = Vec<Dropped<P>>;
-
-/// A number of packets and their bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Packets.
-    pub packets: u64,
-    /// Their bytes.
-    pub bytes: u64,
-}
-
-/// Packets and bytes that wait in a queue.
-pub type Backlog = Tally;
-
-/// The books of a discipline. At every instant, in packets and in bytes:
-/// `offered = enqueued + dropped_on_enqueue` and
-/// `enqueued = dequeued + dropped_on_dequeue + backlog`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Given to the discipline.
-    pub offered: Tally,
-    /// Taken in.
-    pub enqueued: Tally,
-    /// Given out for transmission.
-    pub dequeued: Tally,
-    /// Refused on arrival.
-    pub dropped_on_enqueue: Tally,
-    /// Discarded after having been taken in: at the head, or from inside the queue to make room.
-    pub dropped_on_dequeue: Tally,
-    /// Marked CE.
-    pub marked: Tally,
-    /// Discarded packets by reason, indexed by [`DropReason`].
-    pub dropped: [u64; DropReason::COUNT],
 }
 
 /// The values of a class now.

@@ -44,9 +44,7 @@ use self::floyd::Floyd;
 use self::linux::{Linux, Thresholds};
 pub(crate) use self::reaction::RedReaction;
 use crate::change::parameters;
-use crate::{
-    Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
-};
+use crate::{Books, ChangeError, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable};
 
 /// The statistics of a RED queue, as `tc -s` prints them and the kernel has them beyond that.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -117,29 +115,12 @@ impl<P: Queued> Red<P> {
         Red { limit, ecn, harddrop, nodrop, law, adaptation, stats: RedStats::default(), random, store: Store::new() }
     }
 
-    /// Other parameters at run time. As in Linux (`red_change`, `red_set_vars`) the queue is a new
-    /// one: all packets that wait are discarded, the average starts again at zero, and so does
-    /// the time without a queue; updates of `adaptive` are due an interval from now. The statistics
-    /// stay.
-    ///
-    /// # Errors
-    /// Parameters that have a [`RedConfig::problem`].
-    pub fn reconfigure(&mut self, now: Time, config: RedConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        let law = RedLaw::new(&config, config.average().map_err(ChangeError::Invalid)?);
-        self.store.trim(drops, |_| true);
-        self.law = law;
-        *self.law.idle_since() = Some(now);
-        self.adaptation = config.adaptive.clone().map(|adaptive| RedAdaptation::new(adaptive, &config, now));
-        RedConfig { limit: self.limit, ecn: self.ecn, harddrop: self.harddrop, nodrop: self.nodrop, .. } = config;
-        Ok(())
-    }
-
     /// The statistics.
     pub fn stats(&self) -> RedStats {
         RedStats {
             marked: self.stats.prob_mark + self.stats.forced_mark,
             early: self.stats.prob_drop + self.stats.forced_drop,
-            pdrop: self.store.counters().dropped[DropReason::Limit as usize],
+            pdrop: self.store.books().counters().dropped[DropReason::Limit as usize],
             max_p: self.law.max_p(),
             ..self.stats
         }
@@ -198,20 +179,27 @@ impl<P: Queued + Send> QueueDisc<P> for Red<P> {
         self.law.idle_since().get_or_insert(now);
     }
 
+    /// Other parameters at run time. As in Linux (`red_change`, `red_set_vars`) the queue is a new
+    /// one: all packets that wait are discarded, the average starts again at zero, and so does
+    /// the time without a queue; updates of `adaptive` are due an interval from now. The statistics
+    /// stay.
     fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(now, parameters::<RedConfig>(config)?.clone(), drops)
+        let config = parameters::<RedConfig>(config)?.clone();
+        let law = RedLaw::new(&config, config.average().map_err(ChangeError::Invalid)?);
+        self.store.trim(drops, |_| true);
+        self.law = law;
+        *self.law.idle_since() = Some(now);
+        self.adaptation = config.adaptive.clone().map(|adaptive| RedAdaptation::new(adaptive, &config, now));
+        RedConfig { limit: self.limit, ecn: self.ecn, harddrop: self.harddrop, nodrop: self.nodrop, .. } = config;
+        Ok(())
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
         self.store.front()
     }
 
-    fn backlog(&self) -> Backlog {
-        self.store.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.store.counters()
+    fn books(&self) -> &Books {
+        self.store.books()
     }
 
     /// The average at the last arrival, and the probability that goes with it before marks are

@@ -25,7 +25,7 @@ use ackclock_units::{Random, Rate, Span, Time, configuration, maths};
 
 use crate::change::{parameters, valid};
 use crate::discipline::{Discipline, MAX, POSITIVE};
-use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
+use crate::{Books, ChangeError, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
 const NS2: &str = "Athuraliya et al. 2001; ns-2 `rem.cc`";
 
@@ -131,22 +131,6 @@ impl<P: Queued> Rem<P> {
         }
     }
 
-    /// Other parameters at run time. The price stays, the next update is due when it was, and heads
-    /// beyond the new limit are discarded.
-    ///
-    /// # Errors
-    /// Parameters that have a [`RemConfig::problem`].
-    pub fn reconfigure(&mut self, now: Time, config: RemConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        valid(config.problem())?;
-        if config != self.config {
-            self.catch_up(now);
-        }
-        let limit = config.limit;
-        self.config = config;
-        self.store.trim(drops, |store| store.backlog().packets > limit);
-        Ok(())
-    }
-
     /// Makes the updates that were due up to `now` (`run_updaterule`). Nothing came or left since
     /// the first of them.
     fn catch_up(&mut self, now: Time) {
@@ -217,20 +201,26 @@ impl<P: Queued + Send> QueueDisc<P> for Rem<P> {
         dequeued
     }
 
+    /// Other parameters at run time. The price stays, the next update is due when it was, and heads
+    /// beyond the new limit are discarded.
     fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(now, parameters::<RemConfig>(config)?.clone(), drops)
+        let config = parameters::<RemConfig>(config)?.clone();
+        valid(config.problem())?;
+        if config != self.config {
+            self.catch_up(now);
+        }
+        let limit = config.limit;
+        self.config = config;
+        self.store.trim(drops, |store| store.backlog().packets > limit);
+        Ok(())
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
         self.store.front()
     }
 
-    fn backlog(&self) -> Backlog {
-        self.store.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.store.counters()
+    fn books(&self) -> &Books {
+        self.store.books()
     }
 
     fn probe(&self) -> Probe {

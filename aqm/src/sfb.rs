@@ -33,9 +33,7 @@ use ackclock_units::{Random, Span, Time, configuration};
 use crate::change::{parameters, valid};
 use crate::discipline::{Discipline, HASH_SEED, MAX, OWN_SALT, PROBABILITY};
 use crate::drr::mix;
-use crate::{
-    Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
-};
+use crate::{Books, ChangeError, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable};
 
 /// Levels of bins (Linux `SFB_LEVELS`).
 const LEVELS: usize = 8;
@@ -205,28 +203,9 @@ impl<P: Queued> Sfb<P> {
         Sfb { config, law, penalty, random, hashes, store: Store::new(), places: VecDeque::new() }
     }
 
-    /// Other parameters at run time. As in Linux (`sfb_change`) all packets that wait are discarded
-    /// and all bins start again, with other hashes: those of `hash_seed` from the start if it is
-    /// another one.
-    ///
-    /// # Errors
-    /// Parameters that have an [`SfbConfig::problem`].
-    pub fn reconfigure(&mut self, now: Time, config: SfbConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        valid(config.problem())?;
-        self.store.trim(drops, |_| true);
-        self.places.clear();
-        if config.hash_seed != self.config.hash_seed {
-            self.hashes = config.hashes();
-        }
-        self.law = SfbLaw::new(&config, now, self.hashes.as_mut().unwrap_or(&mut self.random));
-        self.penalty = Penalty::new(&config, now);
-        self.config = config;
-        Ok(())
-    }
-
     /// The statistics. Those of the bins are of the set in use.
     pub fn stats(&self) -> SfbStats {
-        let counters = self.store.counters();
+        let counters = self.store.books().counters();
         let dropped = |reason: DropReason| counters.dropped[reason as usize];
         let bins = || self.law.sets[self.law.slot].bins.iter().flatten();
         let [penaltydrop, bucketdrop, queuedrop] =
@@ -290,20 +269,29 @@ impl<P: Queued + Send> QueueDisc<P> for Sfb<P> {
         Dequeue::Packet(self.store.release(entry))
     }
 
+    /// Other parameters at run time. As in Linux (`sfb_change`) all packets that wait are discarded
+    /// and all bins start again, with other hashes: those of `hash_seed` from the start if it is
+    /// another one.
     fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(now, parameters::<SfbConfig>(config)?.clone(), drops)
+        let config = parameters::<SfbConfig>(config)?.clone();
+        valid(config.problem())?;
+        self.store.trim(drops, |_| true);
+        self.places.clear();
+        if config.hash_seed != self.config.hash_seed {
+            self.hashes = config.hashes();
+        }
+        self.law = SfbLaw::new(&config, now, self.hashes.as_mut().unwrap_or(&mut self.random));
+        self.penalty = Penalty::new(&config, now);
+        self.config = config;
+        Ok(())
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
         self.store.front()
     }
 
-    fn backlog(&self) -> Backlog {
-        self.store.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.store.counters()
+    fn books(&self) -> &Books {
+        self.store.books()
     }
 
     /// The probability of the last arrival's flow.

@@ -35,7 +35,7 @@ use crate::red::RedReaction;
 use crate::red::config::{NO_WEIGHT, ewma};
 use crate::red::linux::{Spacing, Thresholds};
 use crate::slab::{Slab, SlabQueue};
-use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
+use crate::{ChangeError, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
 
 /// `SFQ_MAX_DEPTH`, and the default of `limit`.
 const MAX_DEPTH: u32 = 127;
@@ -240,28 +240,6 @@ impl<P: Queued> Sfq<P> {
         };
         (0..sfq.slots.len() as u32).for_each(|slot| sfq.link(slot));
         sfq
-    }
-
-    /// Other parameters at run time. Flows keep their packets and turns; beyond the new limit the
-    /// longest lose theirs (`sfq_change`). With `perturb` the next change of the hash is due this
-    /// time from now, unless it stays what it was.
-    ///
-    /// # Errors
-    /// Another `flows`, `divisor` or `hash_seed`; parameters that have a [`SfqConfig::problem`].
-    pub fn reconfigure(&mut self, now: Time, config: SfqConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        fixed("flows", config.flows != self.config.flows)?;
-        fixed("divisor", config.divisor != self.config.divisor)?;
-        fixed("hash_seed", config.hash_seed != self.config.hash_seed)?;
-        crate::change::valid(config.problem())?;
-        if config.perturb != self.config.perturb {
-            self.next = first_change(&config, now);
-        }
-        self.thresholds = config.flow_red.as_ref().and_then(|red| red.thresholds().ok());
-        self.config = config;
-        while self.books.backlog().packets > self.config.limit {
-            self.drop_one(drops);
-        }
-        Ok(())
     }
 
     fn bucket(&self, packet: &P) -> u32 {
@@ -516,8 +494,24 @@ impl<P: Queued + Send> QueueDisc<P> for Sfq<P> {
         }
     }
 
+    /// Other parameters at run time. Flows keep their packets and turns; beyond the new limit the
+    /// longest lose theirs (`sfq_change`). With `perturb` the next change of the hash is due this
+    /// time from now, unless it stays what it was.
     fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(now, parameters::<SfqConfig>(config)?.clone(), drops)
+        let config = parameters::<SfqConfig>(config)?.clone();
+        fixed("flows", config.flows != self.config.flows)?;
+        fixed("divisor", config.divisor != self.config.divisor)?;
+        fixed("hash_seed", config.hash_seed != self.config.hash_seed)?;
+        crate::change::valid(config.problem())?;
+        if config.perturb != self.config.perturb {
+            self.next = first_change(&config, now);
+        }
+        self.thresholds = config.flow_red.as_ref().and_then(|red| red.thresholds().ok());
+        self.config = config;
+        while self.books.backlog().packets > self.config.limit {
+            self.drop_one(drops);
+        }
+        Ok(())
     }
 
     /// The head of the slot that needs the fewest turns until it may send.
@@ -537,12 +531,8 @@ impl<P: Queued + Send> QueueDisc<P> for Sfq<P> {
         }
     }
 
-    fn backlog(&self) -> Backlog {
-        self.books.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.books.counters()
+    fn books(&self) -> &Books {
+        &self.books
     }
 
     /// With RED: average and probability of the flow that the last packet came to.

@@ -4,7 +4,7 @@ use ackclock_units::Time;
 
 use crate::books::Books;
 use crate::ring::Ring;
-use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Queued};
+use crate::{Backlog, Dequeue, DropReason, Drops, Entry, Queued};
 
 /// A first-in first-out store that keeps the books: every packet enters and leaves a single-queue
 /// discipline through it.
@@ -28,8 +28,8 @@ impl<P: Queued> Store<P> {
 
     /// The books.
     #[inline]
-    pub fn counters(&self) -> &Counters {
-        self.books.counters()
+    pub fn books(&self) -> &Books {
+        &self.books
     }
 
     /// The head of the queue.

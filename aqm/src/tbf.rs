@@ -24,10 +24,7 @@ use ackclock_units::{Rate, Span, Time, configuration};
 
 use crate::change::{parameters, valid};
 use crate::discipline::{Discipline, MAX};
-use crate::{
-    Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Overhead, Probe, QueueDisc, Queued, Store,
-    Variable,
-};
+use crate::{Books, ChangeError, Dequeue, DropReason, Drops, Entry, Overhead, QueueDisc, Queued, Store, Variable};
 
 const MANUAL: &str = "tc-tbf(8)";
 
@@ -152,20 +149,6 @@ impl<P: Queued> Tbf<P> {
         let (bucket, peak) = config.buckets();
         Tbf { config, bucket, peak, counted: Time::ZERO, store: Store::new() }
     }
-
-    /// Other parameters at run time. The buckets are full again, and packets stay, also beyond a
-    /// new limit (`tbf_change`).
-    ///
-    /// # Errors
-    /// Parameters that have a [`TbfConfig::problem`].
-    pub fn reconfigure(&mut self, config: TbfConfig) -> Result<(), ChangeError> {
-        valid(config.problem())?;
-        if config != self.config {
-            (self.bucket, self.peak) = config.buckets();
-            self.config = config;
-        }
-        Ok(())
-    }
 }
 
 impl<P: Queued + Send> QueueDisc<P> for Tbf<P> {
@@ -198,24 +181,24 @@ impl<P: Queued + Send> QueueDisc<P> for Tbf<P> {
         self.store.send()
     }
 
+    /// Other parameters at run time. The buckets are full again, and packets stay, also beyond a
+    /// new limit (`tbf_change`).
     fn change(&mut self, _now: Time, config: &dyn Any, _drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(parameters::<TbfConfig>(config)?.clone())
+        let config = parameters::<TbfConfig>(config)?.clone();
+        valid(config.problem())?;
+        if config != self.config {
+            (self.bucket, self.peak) = config.buckets();
+            self.config = config;
+        }
+        Ok(())
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
         self.store.front()
     }
 
-    fn backlog(&self) -> Backlog {
-        self.store.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.store.counters()
-    }
-
-    fn probe(&self) -> Probe {
-        Probe::default()
+    fn books(&self) -> &Books {
+        self.store.books()
     }
 
     /// The tokens that the last packet left, as bytes.
@@ -315,11 +298,14 @@ mod tests {
         for _ in 0..3 {
             assert!(queue.dequeue(Time::ZERO, &mut drops).packet().is_some());
         }
-        assert_eq!(queue.reconfigure(config()), Ok(()));
+        assert_eq!(queue.change(Time::ZERO, &config(), &mut Drops::new()), Ok(()));
         assert!(queue.dequeue(Time::ZERO, &mut drops).packet().is_none());
-        assert_eq!(queue.reconfigure(TbfConfig { latency: Some(Span::ZERO), ..config() }), Ok(()));
+        assert_eq!(
+            queue.change(Time::ZERO, &TbfConfig { latency: Some(Span::ZERO), ..config() }, &mut Drops::new()),
+            Ok(())
+        );
         assert!(queue.dequeue(Time::ZERO, &mut drops).packet().is_some());
-        assert_eq!(queue.reconfigure(TbfConfig { burst: 500, ..config() }), Ok(()));
+        assert_eq!(queue.change(Time::ZERO, &TbfConfig { burst: 500, ..config() }, &mut Drops::new()), Ok(()));
         assert_eq!(departures(&mut queue), [0, 0]);
     }
 

@@ -4,6 +4,7 @@
 //! A packet belongs to the first leaf, in the order of the classes, whose filter it passes; to the
 //! default class if there is none.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use ackclock_units::parameter::Configurable;
@@ -13,16 +14,29 @@ use crate::books::Books;
 use crate::change::fixed;
 use crate::ring::Ring;
 use crate::{
-    Backlog, ChangeError, ClassState, Counters, Dequeue, DropReason, Dropped, Drops, Entry, Headers, QueueDisc,
-    QueueSpec, Queued, Variable,
+    Backlog, ChangeError, ClassState, Counters, Dequeue, DropReason, Dropped, Drops, Entry, Headers, QueueDisc, Queued,
+    Variable,
 };
 
 /// The most classes.
 pub(crate) const MAX_CLASSES: usize = 1000;
 
-/// A class, with what its scheduler wants to know of it in `settings`.
+/// A discipline for the leaf of a tree. The tree knows no discipline itself, since the table of
+/// disciplines contains trees.
+pub trait LeafSpec: Configurable + Clone + Debug + PartialEq + 'static {
+    /// The discipline of a class that names none.
+    fn plain() -> Self;
+    /// Returns `true` if it ever marks a packet.
+    fn marks(&self) -> bool;
+    /// Returns `true` if it is a tree of classes itself.
+    fn is_tree(&self) -> bool;
+    /// An empty queue.
+    fn build<P: Queued + Send + 'static>(&self, random: Random) -> Box<dyn QueueDisc<P>>;
+}
+
+/// A class with a queue of kind `Q`, and the settings of its scheduler.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Class<S> {
+pub struct Class<S, Q> {
     /// Its name.
     pub name: Arc<str>,
     /// The class above it; `None` at the top.
@@ -30,7 +44,7 @@ pub struct Class<S> {
     /// The packets of a leaf.
     pub filter: Filter,
     /// The discipline of a leaf.
-    pub queue: QueueSpec,
+    pub queue: Q,
     /// The settings of its scheduler.
     pub settings: S,
 }
@@ -44,7 +58,7 @@ pub struct Filter {
     /// The names of flows; none: any flow.
     pub flows: Vec<Arc<str>>,
     /// The hashes of these flows, sorted ([`Queued::flow_hash`]): whoever builds the queue sets
-    /// them ([`QueueSpec::resolve`]).
+    /// them ([`crate::QueueSpec::resolve`]).
     pub hashes: Vec<u64>,
     /// The least and the greatest length in bytes.
     pub length: Option<(u32, u32)>,
@@ -73,7 +87,7 @@ impl Filter {
 }
 
 /// The place of the class above each; the problem with a tree that is none.
-pub(crate) fn parents<S>(classes: &[Class<S>]) -> Result<Vec<Option<usize>>, &'static str> {
+pub(crate) fn parents<S, Q>(classes: &[Class<S, Q>]) -> Result<Vec<Option<usize>>, &'static str> {
     if classes.len() > MAX_CLASSES {
         return Err("there are at most 1000 classes");
     }
@@ -107,7 +121,7 @@ pub(crate) fn is_leaf(parents: &[Option<usize>], class: usize) -> bool {
 }
 
 /// The names of classes, and the queues of the leaves.
-pub(crate) fn names<S>(classes: &[Class<S>]) -> impl Iterator<Item = (&str, Option<&QueueSpec>)> {
+pub(crate) fn names<S, Q>(classes: &[Class<S, Q>]) -> impl Iterator<Item = (&str, Option<&Q>)> {
     classes.iter().map(|class| {
         let is_leaf = classes.iter().all(|other| other.parent.as_ref() != Some(&class.name));
         (&*class.name, is_leaf.then_some(&class.queue))
@@ -115,13 +129,13 @@ pub(crate) fn names<S>(classes: &[Class<S>]) -> impl Iterator<Item = (&str, Opti
 }
 
 /// The problem with a tree and its default class, if there is one.
-pub(crate) fn problem<S>(classes: &[Class<S>], default: Option<&Arc<str>>) -> Option<&'static str> {
+pub(crate) fn problem<S, Q: LeafSpec>(classes: &[Class<S, Q>], default: Option<&Arc<str>>) -> Option<&'static str> {
     let parents = match parents(classes) {
         Ok(parents) => parents,
         Err(problem) => return Some(problem),
     };
     for (number, class) in classes.iter().enumerate() {
-        if !is_leaf(&parents, number) && (!class.filter.is_empty() || class.queue != QueueSpec::by_name("pfifo")?) {
+        if !is_leaf(&parents, number) && (!class.filter.is_empty() || class.queue != Q::plain()) {
             return Some("a class above others has neither a filter nor a queue");
         }
         if class.queue.is_tree() {
@@ -141,8 +155,8 @@ pub(crate) fn problem<S>(classes: &[Class<S>], default: Option<&Arc<str>>) -> Op
 
 /// The classes in the place of others while packets wait: they have the same tree and queues, and
 /// name the same flows, whose hashes they get.
-pub(crate) fn take_over<S>(classes: &mut [Class<S>], of: &[Class<S>]) -> Result<(), ChangeError> {
-    let same = |(one, other): (&Class<S>, &Class<S>)| {
+pub(crate) fn take_over<S, Q: LeafSpec>(classes: &mut [Class<S, Q>], of: &[Class<S, Q>]) -> Result<(), ChangeError> {
+    let same = |(one, other): (&Class<S, Q>, &Class<S, Q>)| {
         (&one.name, &one.parent, &one.queue, &one.filter.flows)
             == (&other.name, &other.parent, &other.queue, &other.filter.flows)
     };
@@ -172,10 +186,14 @@ pub(crate) struct Leaves<P> {
 }
 
 impl<P: Queued + Send + 'static> Leaves<P> {
-    pub(crate) fn new<S>(classes: &[Class<S>], default: Option<&Arc<str>>, random: &Random) -> Leaves<P> {
+    pub(crate) fn new<S, Q: LeafSpec>(
+        classes: &[Class<S, Q>],
+        default: Option<&Arc<str>>,
+        random: &Random,
+    ) -> Leaves<P> {
         let parents = parents(classes).unwrap_or_default();
         let seed = random.clone().bits();
-        let queue = |(number, class): (usize, &Class<S>)| {
+        let queue = |(number, class): (usize, &Class<S, Q>)| {
             let random = Random::for_component(seed, number as u64, "class");
             is_leaf(&parents, number).then(|| class.queue.build(random))
         };
@@ -199,7 +217,7 @@ impl<P: Queued + Send + 'static> Leaves<P> {
 
 impl<P: Queued> Leaves<P> {
     /// Packets are classified so from now on.
-    pub(crate) fn set_filters<S>(&mut self, classes: &[Class<S>], default: Option<&Arc<str>>) {
+    pub(crate) fn set_filters<S, Q>(&mut self, classes: &[Class<S, Q>], default: Option<&Arc<str>>) {
         let filters = classes.iter().enumerate().filter(|(_, class)| !class.filter.is_empty());
         self.filters = filters.map(|(number, class)| (class.filter.clone(), number)).collect();
         self.default = default.and_then(|default| classes.iter().position(|class| class.name == *default));
@@ -327,9 +345,9 @@ impl<P: Queued> Leaves<P> {
     }
 
     /// Calls `see` for each of the classes, of which `rate` gives the rate.
-    pub(crate) fn classes<S>(
+    pub(crate) fn classes<S, Q>(
         &self,
-        classes: &[Class<S>],
+        classes: &[Class<S, Q>],
         rate: impl Fn(&S) -> Option<Rate>,
         see: &mut dyn FnMut(ClassState<'_>),
     ) {
@@ -347,10 +365,6 @@ impl<P: Queued> Leaves<P> {
             let rate = rate(&class.settings);
             see(ClassState { name: &class.name, rate, counters, backlog: *backlog, probability });
         }
-    }
-
-    pub(crate) fn counters(&self) -> &Counters {
-        self.books.counters()
     }
 }
 

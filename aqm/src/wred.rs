@@ -30,7 +30,7 @@ use ackclock_units::{Random, Time, configuration};
 
 use crate::change::{parameters, valid};
 use crate::discipline::{Discipline, MAX, PROBABILITY};
-use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
+use crate::{Books, ChangeError, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
 const GRED: &str = "tc `q_gred.c`";
 const HPCC: &str = "Li et al. 2019, `switch-mmu.cc`";
@@ -188,20 +188,6 @@ impl<P: Queued> Wred<P> {
         }
     }
 
-    /// Other parameters at run time. The average stays; heads beyond the new limit are discarded.
-    ///
-    /// # Errors
-    /// Parameters that have a [`WredConfig::problem`].
-    pub fn reconfigure(&mut self, config: WredConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        valid(config.problem())?;
-        self.profiles = config.profiles();
-        self.weight = weight(&config);
-        let limit = config.limit;
-        self.config = config;
-        self.store.trim(drops, |store| store.backlog().bytes > limit);
-        Ok(())
-    }
-
     /// Whether a packet of this codepoint is to be marked or dropped. The queue is as it is now.
     fn objects(&mut self, dscp: u8) -> bool {
         self.average += (self.store.backlog().bytes as f64 - self.average) * self.weight;
@@ -244,20 +230,24 @@ impl<P: Queued + Send> QueueDisc<P> for Wred<P> {
         dequeued
     }
 
+    /// Other parameters at run time. The average stays; heads beyond the new limit are discarded.
     fn change(&mut self, _now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        self.reconfigure(parameters::<WredConfig>(config)?.clone(), drops)
+        let config = parameters::<WredConfig>(config)?.clone();
+        valid(config.problem())?;
+        self.profiles = config.profiles();
+        self.weight = weight(&config);
+        let limit = config.limit;
+        self.config = config;
+        self.store.trim(drops, |store| store.backlog().bytes > limit);
+        Ok(())
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
         self.store.front()
     }
 
-    fn backlog(&self) -> Backlog {
-        self.store.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.store.counters()
+    fn books(&self) -> &Books {
+        self.store.books()
     }
 
     /// The average, and the probability of the packet decided on last.

@@ -46,10 +46,10 @@ macro_rules! controllers {
         pub enum CcSpec {
             /// One from outside, with a value for each of its parameters in their order.
             Own(Arc<OwnController>, Vec<f64>),
-            /// One whose decisions are made by an environment.
-            External(Arc<Agent>),
-            /// One that does what a policy says.
-            Policy(Arc<Policy>),
+            /// One whose decisions are made by an environment, over the controller beneath it.
+            External(Arc<Agent>, Option<Box<CcSpec>>),
+            /// One that does what a policy says, over the controller beneath it.
+            Policy(Arc<Policy>, Option<Box<CcSpec>>),
             $($($(#[$doc])* $variant($config),)+)*
         }
 
@@ -65,8 +65,8 @@ macro_rules! controllers {
             pub fn name(&self) -> &'static str {
                 match self {
                     CcSpec::Own(own, _) => own.name(),
-                    CcSpec::External(_) => "external",
-                    CcSpec::Policy(_) => "policy",
+                    CcSpec::External(..) => "external",
+                    CcSpec::Policy(..) => "policy",
                     $($(CcSpec::$variant(_) => $name,)+)*
                 }
             }
@@ -74,7 +74,7 @@ macro_rules! controllers {
             /// The stack of the variant, where several have an algorithm of the same name.
             pub const fn variant(&self) -> Option<&'static str> {
                 match self {
-                    CcSpec::Own(..) | CcSpec::External(_) | CcSpec::Policy(_) => None,
+                    CcSpec::Own(..) | CcSpec::External(..) | CcSpec::Policy(..) => None,
                     $($(CcSpec::$variant(_) => stack!($($stack)?),)+)*
                 }
             }
@@ -90,7 +90,7 @@ macro_rules! controllers {
 
             fn is_of(&self, host: &Stack) -> bool {
                 match self {
-                    CcSpec::Own(..) | CcSpec::External(_) | CcSpec::Policy(_) => true,
+                    CcSpec::Own(..) | CcSpec::External(..) | CcSpec::Policy(..) => true,
                     $($(CcSpec::$variant(_) => <$config as Algorithm>::is_of(host),)+)*
                 }
             }
@@ -98,7 +98,7 @@ macro_rules! controllers {
             /// Slow start, where it is a choice; `None` if the algorithm has one of its own.
             pub fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
                 match self {
-                    CcSpec::Own(..) | CcSpec::External(_) | CcSpec::Policy(_) => None,
+                    CcSpec::Own(..) | CcSpec::External(..) | CcSpec::Policy(..) => None,
                     $($(CcSpec::$variant(config) => config.slow_start_mut(),)+)*
                 }
             }
@@ -107,8 +107,12 @@ macro_rules! controllers {
             pub fn build(&self, random: Random) -> Box<dyn CongestionControl> {
                 match self {
                     CcSpec::Own(own, values) => own.build(values, random),
-                    CcSpec::External(agent) => Box::new(Learner::new(Arc::clone(agent), random)),
-                    CcSpec::Policy(policy) => Box::new(Learner::with_policy(Arc::clone(policy), random)),
+                    CcSpec::External(agent, beneath) => {
+                        Box::new(Learner::new(Arc::clone(agent), beneath.as_ref().map(|cc| cc.build(random))))
+                    }
+                    CcSpec::Policy(policy, beneath) => {
+                        Box::new(Learner::with_policy(Arc::clone(policy), beneath.as_ref().map(|cc| cc.build(random))))
+                    }
                     $($(CcSpec::$variant(config) => {
                         let ($with, $random) = (*config, random);
                         Box::new($controller)
@@ -125,14 +129,14 @@ macro_rules! controllers {
                             v.parameter(of.name, Domain::Number(of.min, of.max, ""), own.name(), value);
                         }
                     }
-                    CcSpec::External(_) | CcSpec::Policy(_) => {}
+                    CcSpec::External(..) | CcSpec::Policy(..) => {}
                     $($(CcSpec::$variant(config) => config.parameters(v),)+)*
                 }
             }
 
             fn problem(&self) -> Option<&'static str> {
                 match self {
-                    CcSpec::Own(..) | CcSpec::External(_) | CcSpec::Policy(_) => None,
+                    CcSpec::Own(..) | CcSpec::External(..) | CcSpec::Policy(..) => None,
                     $($(CcSpec::$variant(config) => Configurable::problem(config),)+)*
                 }
             }
@@ -197,8 +201,8 @@ impl CcSpec {
     /// The agent that learns, or has learned, if there is one.
     pub fn agent(&self) -> Option<&Arc<Agent>> {
         match self {
-            CcSpec::External(agent) => Some(agent),
-            CcSpec::Policy(policy) => Some(policy.agent()),
+            CcSpec::External(agent, _) => Some(agent),
+            CcSpec::Policy(policy, _) => Some(policy.agent()),
             _ => None,
         }
     }

@@ -22,7 +22,7 @@
 
 use std::sync::Arc;
 
-use ackclock_units::{Random, Rate, Span, Time};
+use ackclock_units::{Rate, Span, Time};
 
 pub use agent::{Agent, Decides, Policy, problem_of};
 pub use feature::{Feature, MAX_LOOK_BACK, Measure, Measures, Statistic};
@@ -83,8 +83,8 @@ pub struct Learner {
 }
 
 impl Learner {
-    /// One whose actions come from outside.
-    pub fn new(agent: Arc<Agent>, random: Random) -> Learner {
+    /// One whose actions come from outside, with the controller [`Agent::beneath`] names.
+    pub fn new(agent: Arc<Agent>, beneath: Option<Box<dyn CongestionControl>>) -> Learner {
         let mut look_backs: Vec<(Measure, usize, LookBack)> = Vec::new();
         for feature in &agent.observes {
             if let Some((intervals, _)) = feature.over
@@ -94,7 +94,7 @@ impl Learner {
             }
         }
         Learner {
-            beneath: agent.beneath.as_ref().map(|spec| spec.build(random)),
+            beneath,
             policy: None,
             window: Window { cwnd: 1, ssthresh: Window::INFINITE },
             rate: agent.law(Target::Rate).map_or(0.0, |law| law.bounds[0]),
@@ -113,8 +113,8 @@ impl Learner {
     }
 
     /// One that does what a policy says.
-    pub fn with_policy(policy: Arc<Policy>, random: Random) -> Learner {
-        let learner = Learner::new(Arc::clone(policy.agent()), random);
+    pub fn with_policy(policy: Arc<Policy>, beneath: Option<Box<dyn CongestionControl>>) -> Learner {
+        let learner = Learner::new(Arc::clone(policy.agent()), beneath);
         Learner { policy: Some(policy), ..learner }
     }
 

@@ -18,203 +18,82 @@
 //!   replaced, and a path without responses leaves the rate as it is
 //!   (`min_shaper_rates_enforcement=0`, the default). The averages that serve these are left out.
 
-use ackclock_units::parameter::{Configurable, Domain, Visitor};
-use ackclock_units::{Rate, Span, Time};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Rate, Span, Time, configuration};
 
+const SOURCE: &str = "cake-autorate, `defaults.sh`";
+const TIME: Domain = Domain::Time { positive: false };
+const SHARE: Domain = Domain::Number(0.0, 1.0, "");
+const FACTOR: Domain = Domain::Number(0.001, 10.0, "");
+
+configuration! {
 /// Parameters of autorate; names and defaults are those of the script without `_shaper_rate`,
 /// `_kbps`, `_ms`, and the direction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AutorateConfig {
     /// The least rate. Default: 5 Mbit/s.
-    pub min_rate: Rate,
+    pub min_rate: Rate = const { Rate::from_bps(5_000_000).unwrap() }
+        => ("least rate": Domain::Rate, SOURCE);
     /// The largest rate. Default: 80 Mbit/s.
-    pub max_rate: Rate,
+    pub max_rate: Rate = const { Rate::from_bps(80_000_000).unwrap() }
+        => ("largest rate": Domain::Rate, SOURCE);
     /// The excess delay from which on a response counts as delayed. Default: 30 ms.
-    pub delay_thr: Span,
+    pub delay_thr: Span = Span::from_millis(30)
+        => ("one-way delay beyond the baseline from which on a response is late": TIME, SOURCE);
     /// The average excess up to which the rate rises fastest. Default: 10 ms.
-    pub max_adjust_up_thr: Span,
+    pub max_adjust_up_thr: Span = Span::from_millis(10)
+        => ("average excess delay up to which the rate rises fastest": TIME, SOURCE);
     /// The average excess from which on the rate falls fastest. Default: 60 ms.
-    pub max_adjust_down_thr: Span,
+    pub max_adjust_down_thr: Span = Span::from_millis(60)
+        => ("average excess delay from which on the rate falls fastest": TIME, SOURCE);
     /// The time between two measurements of the load. Default: 200 ms.
-    pub monitor_interval: Span,
+    pub monitor_interval: Span = Span::from_millis(200)
+        => ("time between two measurements of the load": Domain::Time { positive: true }, SOURCE);
     /// The responses that are looked at. Default: 6.
-    pub detection_window: u32,
+    pub detection_window: u32 = 6
+        => ("responses that are looked at": Domain::Whole(1, 1000, ""), SOURCE);
     /// The delayed ones among them that are bufferbloat. Default: 3.
-    pub detection_thr: u32,
+    pub detection_thr: u32 = 3
+        => ("late ones among them that are bufferbloat": Domain::Whole(1, 1000, ""), SOURCE);
     /// The weight of a delay above the baseline. Default: 0.001.
-    pub alpha_baseline_increase: f64,
+    pub alpha_baseline_increase: f64 = 0.001
+        => ("weight of a delay above the baseline": SHARE, SOURCE);
     /// The weight of a delay below the baseline. Default: 0.9.
-    pub alpha_baseline_decrease: f64,
+    pub alpha_baseline_decrease: f64 = 0.9
+        => ("weight of a delay below the baseline": SHARE, SOURCE);
     /// The factor of the rate at bufferbloat, for an average excess of `delay_thr`. Default: 0.99.
-    pub min_adjust_down: f64,
+    pub min_adjust_down: f64 = 0.99
+        => ("factor of the rate at bufferbloat, for an excess of `delay_thr`": FACTOR, SOURCE);
     /// The factor from `max_adjust_down_thr` on. Default: 0.75.
-    pub max_adjust_down: f64,
+    pub max_adjust_down: f64 = 0.75
+        => ("the same from `max_adjust_down_thr` on": FACTOR, SOURCE);
     /// The factor under high load, for an average excess of `delay_thr`. Default: 1.
-    pub min_adjust_up: f64,
+    pub min_adjust_up: f64 = 1.0
+        => ("factor of the rate under high load, for an excess of `delay_thr`": FACTOR, SOURCE);
     /// The factor up to `max_adjust_up_thr`. Default: 1.04.
-    pub max_adjust_up: f64,
+    pub max_adjust_up: f64 = 1.04
+        => ("the same up to `max_adjust_up_thr`": FACTOR, SOURCE);
     /// The factor under low load above the base rate. Default: 0.99.
-    pub adjust_down_load_low: f64,
+    pub adjust_down_load_low: f64 = 0.99
+        => ("factor under low load, above the base rate": FACTOR, SOURCE);
     /// The factor under low load below the base rate. Default: 1.01.
-    pub adjust_up_load_low: f64,
+    pub adjust_up_load_low: f64 = 1.01
+        => ("factor under low load, below the base rate": FACTOR, SOURCE);
     /// The share of the rate above which the load is high. Default: 0.75.
-    pub high_load_thr: f64,
+    pub high_load_thr: f64 = 0.75
+        => ("share of the rate above which the load is high": SHARE, SOURCE);
     /// The time after bufferbloat in which the rate neither falls again nor rises. Default: 300 ms.
-    pub bufferbloat_refractory_period: Span,
+    pub bufferbloat_refractory_period: Span = Span::from_millis(300)
+        => ("time after bufferbloat without another step": TIME, SOURCE);
     /// The time between two steps towards the base rate. Default: 1 s.
-    pub decay_refractory_period: Span,
+    pub decay_refractory_period: Span = Span::from_millis(1000)
+        => ("time between two steps towards the base rate": TIME, SOURCE);
+} problem
 }
 
-impl Default for AutorateConfig {
-    fn default() -> AutorateConfig {
-        AutorateConfig {
-            min_rate: const { Rate::from_bps(5_000_000).unwrap() },
-            max_rate: const { Rate::from_bps(80_000_000).unwrap() },
-            delay_thr: Span::from_millis(30),
-            max_adjust_up_thr: Span::from_millis(10),
-            max_adjust_down_thr: Span::from_millis(60),
-            monitor_interval: Span::from_millis(200),
-            detection_window: 6,
-            detection_thr: 3,
-            alpha_baseline_increase: 0.001,
-            alpha_baseline_decrease: 0.9,
-            min_adjust_down: 0.99,
-            max_adjust_down: 0.75,
-            min_adjust_up: 1.0,
-            max_adjust_up: 1.04,
-            adjust_down_load_low: 0.99,
-            adjust_up_load_low: 1.01,
-            high_load_thr: 0.75,
-            bufferbloat_refractory_period: Span::from_millis(300),
-            decay_refractory_period: Span::from_millis(1000),
-        }
-    }
-}
-
-impl Configurable for AutorateConfig {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        const SOURCE: &str = "cake-autorate, `defaults.sh`";
-        const TIME: Domain = Domain::Time { positive: false };
-        const SHARE: Domain = Domain::Number(0.0, 1.0, "");
-        const FACTOR: Domain = Domain::Number(0.001, 10.0, "");
-        v.setting("min_rate", "least rate", Domain::Rate, SOURCE, &mut self.min_rate);
-        v.setting("max_rate", "largest rate", Domain::Rate, SOURCE, &mut self.max_rate);
-        v.setting(
-            "delay_thr",
-            "one-way delay beyond the baseline from which on a response is late",
-            TIME,
-            SOURCE,
-            &mut self.delay_thr,
-        );
-        v.setting(
-            "max_adjust_up_thr",
-            "average excess delay up to which the rate rises fastest",
-            TIME,
-            SOURCE,
-            &mut self.max_adjust_up_thr,
-        );
-        v.setting(
-            "max_adjust_down_thr",
-            "average excess delay from which on the rate falls fastest",
-            TIME,
-            SOURCE,
-            &mut self.max_adjust_down_thr,
-        );
-        v.setting(
-            "monitor_interval",
-            "time between two measurements of the load",
-            Domain::Time { positive: true },
-            SOURCE,
-            &mut self.monitor_interval,
-        );
-        v.setting(
-            "detection_window",
-            "responses that are looked at",
-            Domain::Whole(1, 1000, ""),
-            SOURCE,
-            &mut self.detection_window,
-        );
-        v.setting(
-            "detection_thr",
-            "late ones among them that are bufferbloat",
-            Domain::Whole(1, 1000, ""),
-            SOURCE,
-            &mut self.detection_thr,
-        );
-        v.setting(
-            "alpha_baseline_increase",
-            "weight of a delay above the baseline",
-            SHARE,
-            SOURCE,
-            &mut self.alpha_baseline_increase,
-        );
-        v.setting(
-            "alpha_baseline_decrease",
-            "weight of a delay below the baseline",
-            SHARE,
-            SOURCE,
-            &mut self.alpha_baseline_decrease,
-        );
-        v.setting(
-            "min_adjust_down",
-            "factor of the rate at bufferbloat, for an excess of `delay_thr`",
-            FACTOR,
-            SOURCE,
-            &mut self.min_adjust_down,
-        );
-        v.setting(
-            "max_adjust_down",
-            "the same from `max_adjust_down_thr` on",
-            FACTOR,
-            SOURCE,
-            &mut self.max_adjust_down,
-        );
-        v.setting(
-            "min_adjust_up",
-            "factor of the rate under high load, for an excess of `delay_thr`",
-            FACTOR,
-            SOURCE,
-            &mut self.min_adjust_up,
-        );
-        v.setting("max_adjust_up", "the same up to `max_adjust_up_thr`", FACTOR, SOURCE, &mut self.max_adjust_up);
-        v.setting(
-            "adjust_down_load_low",
-            "factor under low load, above the base rate",
-            FACTOR,
-            SOURCE,
-            &mut self.adjust_down_load_low,
-        );
-        v.setting(
-            "adjust_up_load_low",
-            "factor under low load, below the base rate",
-            FACTOR,
-            SOURCE,
-            &mut self.adjust_up_load_low,
-        );
-        v.setting(
-            "high_load_thr",
-            "share of the rate above which the load is high",
-            SHARE,
-            SOURCE,
-            &mut self.high_load_thr,
-        );
-        v.setting(
-            "bufferbloat_refractory_period",
-            "time after bufferbloat without another step",
-            TIME,
-            SOURCE,
-            &mut self.bufferbloat_refractory_period,
-        );
-        v.setting(
-            "decay_refractory_period",
-            "time between two steps towards the base rate",
-            TIME,
-            SOURCE,
-            &mut self.decay_refractory_period,
-        );
-    }
-
-    fn problem(&self) -> Option<&'static str> {
+impl AutorateConfig {
+    /// A fault in the combination of parameters.
+    pub fn problem(&self) -> Option<&'static str> {
         if self.min_rate > self.max_rate {
             Some("`min_rate` is above `max_rate`")
         } else if self.detection_thr > self.detection_window {

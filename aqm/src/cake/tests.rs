@@ -608,21 +608,21 @@ fn parameters_change_at_run_time() {
         cake.enqueue(Time::ZERO, Coded { dscp, ..packet(id, 1000) }, &mut drops);
     }
     let one = CakeConfig { diffserv: Diffserv::Besteffort, ..with_bandwidth(mbit(8)) };
-    cake.reconfigure(Time::ZERO, one.clone(), &mut drops).expect("parameters of its own");
+    cake.change(Time::ZERO, &one, &mut drops).expect("parameters of its own");
     let purged: Vec<_> = drops.drain(..).map(|drop| (drop.packet.id, drop.reason)).collect();
     assert_eq!(purged, [(1, DropReason::Purge), (2, DropReason::Purge)]);
     assert!(cake.counters().balance(cake.backlog()));
     assert_eq!(served(&mut cake, Time::ZERO), (vec![0], Some(Time::from_millis(1))));
     let slower = CakeConfig { overhead: Some(100.0), ..one };
-    cake.reconfigure(Time::ZERO, slower.clone(), &mut drops).expect("parameters of its own");
+    cake.change(Time::ZERO, &slower, &mut drops).expect("parameters of its own");
     cake.enqueue(Time::ZERO, packet(4, 1000), &mut drops);
     assert_eq!(served(&mut cake, Time::from_millis(1)), (vec![3], Some(Time::from_micros(2100))));
     let eight = CakeConfig { diffserv: Diffserv::Diffserv8, ..slower.clone() };
-    cake.reconfigure(Time::ZERO, eight, &mut drops).expect("parameters of its own");
+    cake.change(Time::ZERO, &eight, &mut drops).expect("parameters of its own");
     cake.enqueue(Time::ZERO, Coded { dscp: EF, ..packet(5, 1000) }, &mut drops);
     assert_eq!(shown(&cake, "tin"), Variable::Count(6));
     let other = CakeConfig { hash_seed: Some(1), ..slower.clone() };
-    assert_eq!(cake.reconfigure(Time::ZERO, other, &mut drops), Err(ChangeError::Fixed("hash_seed")));
+    assert_eq!(cake.change(Time::ZERO, &other, &mut drops), Err(ChangeError::Fixed("hash_seed")));
     let wrong = CakeConfig { overhead: Some(0.5), ..slower };
-    assert!(matches!(cake.reconfigure(Time::ZERO, wrong, &mut drops), Err(ChangeError::Invalid(_))));
+    assert!(matches!(cake.change(Time::ZERO, &wrong, &mut drops), Err(ChangeError::Invalid(_))));
 }

@@ -1,7 +1,7 @@
 use super::*;
-use crate::QueueSpec;
 use crate::stub::{Stub, stub};
 use crate::tree::Filter;
+use crate::{Class, Hfsc, HfscConfig, QueueSpec};
 
 /// The packets of class `n` are those of flow `n`.
 fn class(number: u64, parent: Option<&str>, settings: HfscClass) -> Class<HfscClass> {
@@ -163,7 +163,7 @@ fn curves_change_at_run_time() {
     for packet in 0..20_000 {
         let now = Time::from_millis(packet);
         if packet == 10_000 {
-            assert_eq!(queue.reconfigure(now, config(&tree([6_000_000, 2_000_000]))), Ok(()));
+            assert_eq!(queue.change(now, &config(&tree([6_000_000, 2_000_000])), &mut Drops::new()), Ok(()));
         }
         let entry = queue.dequeue(now, &mut drops).packet().expect("both wait");
         sent[(packet / 10_000) as usize][(entry.packet.flow - 1) as usize] += 1000;
@@ -175,9 +175,9 @@ fn curves_change_at_run_time() {
     let mut limited = tree([6_000_000, 2_000_000]);
     limited[0].settings.ul = Some(ServiceCurve::linear(1_000_000));
     let now = Time::from_secs(20);
-    assert_eq!(queue.reconfigure(now, config(&limited)), Ok(()));
+    assert_eq!(queue.change(now, &config(&limited), &mut Drops::new()), Ok(()));
     let fixed = Err(ChangeError::Fixed("the kinds of a class's curves"));
-    assert_eq!(queue.reconfigure(now, config(&tree([6_000_000, 2_000_000]))), fixed);
+    assert_eq!(queue.change(now, &config(&tree([6_000_000, 2_000_000])), &mut Drops::new()), fixed);
 }
 
 #[test]

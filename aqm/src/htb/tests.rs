@@ -1,7 +1,7 @@
 use super::*;
 use crate::stub::{Stub, stub};
 use crate::tree::Filter;
-use crate::{LinkLayer, QueueSpec};
+use crate::{Class, Htb, HtbConfig, LinkLayer, QueueSpec};
 
 /// Flows by number: the packets of class `n` are those of flow `n`.
 fn class(number: u64, parent: Option<&str>, settings: HtbClass) -> Class<HtbClass> {
@@ -189,7 +189,7 @@ fn packets_without_a_class_go_first() {
     assert_eq!(departures(&mut queue), [0, 0, 0, 0, 400, 1400]);
     assert_eq!((queue.leaves.direct_packets(), queue.backlog().packets), (2, 0));
     let default = HtbConfig { default: Some("1".into()), ..queue.config.clone() };
-    assert_eq!(queue.reconfigure(default), Ok(()));
+    assert_eq!(queue.change(Time::ZERO, &default, &mut Drops::new()), Ok(()));
     assert_eq!(offer(&mut queue, 7, &[500; 3]), 0);
     assert_eq!(queue.leaves.direct_packets(), 2);
 }
@@ -228,12 +228,12 @@ fn rates_change_and_trees_stay() {
     }
     let double = HtbClass { rate: Rate::from_bps(16_000_000).unwrap(), ..settings.clone() };
     let change = |class| HtbConfig { classes: vec![class], ..HtbConfig::default() };
-    assert_eq!(queue.reconfigure(change(class(1, None, double))), Ok(()));
+    assert_eq!(queue.change(Time::ZERO, &change(class(1, None, double)), &mut Drops::new()), Ok(()));
     // The debt is a time: 1000 us. Then 500 us each.
     assert_eq!(departures(&mut queue), [1000, 1500, 2000]);
     let other = Err(ChangeError::Fixed("the tree of classes"));
-    assert_eq!(queue.reconfigure(change(class(2, None, settings.clone()))), other);
-    assert_eq!(queue.reconfigure(HtbConfig::default()), other);
+    assert_eq!(queue.change(Time::ZERO, &change(class(2, None, settings.clone())), &mut Drops::new()), other);
+    assert_eq!(queue.change(Time::ZERO, &HtbConfig::default(), &mut Drops::new()), other);
 }
 
 #[test]

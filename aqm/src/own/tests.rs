@@ -1,6 +1,6 @@
 use super::*;
 use crate::stub::{Ask, Stub, stub};
-use crate::{Dropped, Fifo, FifoConfig, Limit};
+use crate::{Backlog, Dropped, Fifo, FifoConfig, Limit};
 
 /// The fault of the discipline [`Wrong`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,12 +81,8 @@ impl QueueDisc<Described> for Wrong {
         Backlog { packets: self.should_have, ..self.fifo.backlog() }
     }
 
-    fn counters(&self) -> &Counters {
-        self.fifo.counters()
-    }
-
-    fn probe(&self) -> Probe {
-        Probe::default()
+    fn books(&self) -> &Books {
+        self.fifo.books()
     }
 
     fn failure(&self) -> Option<&Failure> {

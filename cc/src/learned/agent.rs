@@ -8,7 +8,6 @@ use ackclock_units::Span;
 use super::feature::{Feature, MAX_LOOK_BACK, Measure};
 use super::law::{Law, Map, Target};
 use super::network::{Network, ShapeError};
-use crate::CcSpec;
 
 /// When a learner decides.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,9 +57,9 @@ pub struct Agent {
     pub observes: Vec<Feature>,
     /// Number of intervals of an observation, the newest last.
     pub history: usize,
-    /// The controller whose window the actions change, and which reacts to ACKs and losses between
-    /// them; without one, nothing changes the window but actions and timeouts.
-    pub beneath: Option<Box<CcSpec>>,
+    /// The name of the controller whose window the actions change, and which reacts to ACKs and
+    /// losses between them; without one, nothing changes the window but actions and timeouts.
+    pub beneath: Option<&'static str>,
 }
 
 /// The most features of an interval, and the most intervals of an observation.
@@ -83,9 +82,6 @@ impl Agent {
         }
         if self.beneath.is_some() && self.law(Target::Rate).is_some() {
             return Some("beneath: a controller beneath has a window, and the action is a rate".to_owned());
-        }
-        if matches!(self.beneath.as_deref(), Some(CcSpec::External(_) | CcSpec::Policy(_))) {
-            return Some("beneath: expected a controller that does not learn".to_owned());
         }
         match self.decides {
             Decides::Every(span) if span == Span::ZERO => return Some("decisions: expected a time above 0".to_owned()),

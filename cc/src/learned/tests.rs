@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use ackclock_units::{Random, Span, Time};
+use ackclock_units::{Span, Time};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{CcSpec, CubicConfig};
+use crate::{Cubic, CubicConfig};
 
 const MSS: u64 = 1000;
 
@@ -47,8 +47,12 @@ fn lost(bytes: u32) -> Lost {
 }
 
 fn learner(agent: Agent) -> Learner {
+    learner_over(agent, None)
+}
+
+fn learner_over(agent: Agent, beneath: Option<Box<dyn CongestionControl>>) -> Learner {
     assert_eq!(agent.problem(), None);
-    let mut learner = Learner::new(Arc::new(agent), Random::for_component(1, 0, "test"));
+    let mut learner = Learner::new(Arc::new(agent), beneath);
     learner.on_established(&flight(0));
     learner
 }
@@ -156,7 +160,7 @@ fn a_policy_has_an_output_for_each_number_of_an_action() {
 
 #[test]
 fn before_the_connection_is_open_the_rate_is_the_least() {
-    let learner = Learner::new(Arc::new(Agent::default()), Random::for_component(1, 0, "test"));
+    let learner = Learner::new(Arc::new(Agent::default()), None);
     assert_eq!(learner.pacing_rate(&flight(0)).map(Rate::as_bps), Some(10_000));
 }
 
@@ -198,8 +202,8 @@ fn headroom_bounds_what_is_set_by_what_got_through() {
 
 #[test]
 fn a_controller_beneath_goes_on() {
-    let beneath = Some(Box::new(CcSpec::Cubic(CubicConfig::default())));
-    let mut learner = learner(Agent { beneath, ..windows() });
+    let cubic = Box::new(Cubic::new(CubicConfig::default()));
+    let mut learner = learner_over(Agent { beneath: Some("cubic"), ..windows() }, Some(cubic));
     assert!(!learner.needs().whole_control);
     let ack = Ack { acked: MSS, delivered: MSS, ..Ack::default() };
     let _ = learner.on_ack(&flight(10), &ack);
@@ -225,8 +229,7 @@ fn what_is_no_agent_is_refused() {
         Agent { laws: vec![law; 2], ..windows() },
         Agent { laws: Vec::new(), ..windows() },
         Agent { headroom: Some(1.0), ..windows() },
-        Agent { beneath: Some(Box::new(CcSpec::External(Arc::default()))), ..windows() },
-        Agent { beneath: Some(Box::new(CcSpec::Cubic(CubicConfig::default()))), ..Agent::default() },
+        Agent { beneath: Some("cubic"), ..Agent::default() },
         Agent {
             observes: vec![Feature { over: Some((0, Statistic::Min)), ..Feature::plain(Measure::Rtt) }],
             ..windows()

@@ -6,7 +6,7 @@
 use std::process::ExitCode;
 
 use ackclock::OwnQueue;
-use ackclock::aqm::{Backlog, Counters, Dequeue, Described, DropReason, Drops, Entry, Probe, QueueDisc, Store};
+use ackclock::aqm::{Books, Dequeue, Described, DropReason, Drops, Entry, Probe, QueueDisc, Store};
 use ackclock::units::{Random, Span, Time};
 
 /// PI2 (De Schepper et al., CoNEXT 2016; RFC 9332 appendix A): every `UPDATE` a linear law moves a
@@ -76,12 +76,8 @@ impl QueueDisc<Described> for OwnPi2 {
         self.store.front()
     }
 
-    fn backlog(&self) -> Backlog {
-        self.store.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.store.counters()
+    fn books(&self) -> &Books {
+        self.store.books()
     }
 
     fn probe(&self) -> Probe {

@@ -327,7 +327,7 @@ fn learner_of(flow: &FlowSpec) -> Option<LearnerSpec> {
     let HostSpec::Endpoint(sender) = &flow.sender else { return None };
     let mut controllers = [&sender.cc].into_iter().chain(flow.schedule.iter().map(|change| &change.cc));
     let role = controllers.find_map(|cc| match cc {
-        CcSpec::External(agent) => Some(agent.number),
+        CcSpec::External(agent, _) => Some(agent.number),
         _ => None,
     })?;
     flow.mptcp.is_none().then(|| LearnerSpec { id: flow.id.clone(), role })

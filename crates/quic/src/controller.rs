@@ -29,8 +29,8 @@ use ackclock_cc::{
 };
 use ackclock_units::{Random, Rate, Span, Time};
 
+use crate::clock::{instant, span, time};
 use crate::rates::Rates;
-use crate::transfer::instant;
 
 /// Controllers of ackclock that need nothing that an implementation does not tell, as the enhanced
 /// round-trip times of a TCP sender.
@@ -341,12 +341,4 @@ impl Adapted {
         let mtu = u16::try_from(self.flight.mss).unwrap_or(u16::MAX);
         Adapted::new(self.law.clone(), instant(self.flight.now), mtu)
     }
-}
-
-fn time(at: Instant) -> Time {
-    Time::ZERO + span(at.saturating_duration_since(instant(Time::ZERO)))
-}
-
-pub(crate) fn span(duration: Duration) -> Span {
-    Span::from_nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }

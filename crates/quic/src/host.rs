@@ -24,9 +24,10 @@ use super::proto::{
     TimeSource, Transmit, TransportConfig, ValidationTokenConfig, VarInt,
 };
 use super::{endpoint, generate_cids, handle, migrate, observed, path_figures, poll_transmit, write};
+use crate::clock::instant;
 use crate::messages::{MessageInbox, Messages};
 use crate::recovery::Observer;
-use crate::transfer::{BulkTransfer, CID, EndpointSettings, instant};
+use crate::transfer::{BulkTransfer, CID, EndpointSettings};
 use crate::wire::marks;
 
 /// Bytes that the sending application hands over at a time.

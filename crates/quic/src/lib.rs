@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![expect(clippy::duplicate_mod, reason = "two implementations with one interface: one file for both")]
 
+mod clock;
 mod controller;
 mod messages;
 mod noq;

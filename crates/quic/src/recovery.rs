@@ -15,7 +15,7 @@ use std::time::Instant;
 use ackclock_stack::{LostPacket, RecoveryEvent, RecoveryMetrics, SentPacket};
 use ackclock_units::{Span, Time};
 
-use crate::controller::span;
+use crate::clock::span;
 use crate::transfer::PathFigures;
 use crate::wire::{Packet, packet};
 

@@ -1,8 +1,8 @@
 //! What the implementations have in common: settings, a transfer, and the figures of a path.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use ackclock_units::Time;
 
@@ -34,15 +34,6 @@ pub(crate) struct Migration {
     pub(crate) to: SocketAddr,
     /// The client takes the path for another one: its window and round trips begin anew.
     pub(crate) resets: bool,
-}
-
-/// Implementations take instants, of which a run has differences alone: these begin anywhere.
-#[expect(clippy::disallowed_methods, reason = "instants begin anywhere; a run sees differences alone")]
-static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
-
-/// The instant of a time.
-pub(crate) fn instant(at: Time) -> Instant {
-    *EPOCH + Duration::from_nanos(at.as_nanos())
 }
 
 /// Settings of an endpoint.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use ackclock_cc::EcnFeedback;
-use ackclock_sim::spec::{CcSpec, HostSpec, Policy};
+use ackclock_sim::spec::{CcSpec, HostSpec};
 use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{CONTROLLERS, Controller};
 
@@ -54,23 +54,23 @@ fn external(fields: &mut Fields<'_>, profile: &Profile) -> CcSpec {
         let found = "its decisions come from outside the run";
         let note = "expected to be used in ackclock.gym.Env; `policy` runs what was learned there";
         fields.push(Diagnostic::new(title, fields.place(), found).note(note));
-        return CcSpec::External(Arc::default());
+        return CcSpec::External(Arc::default(), None);
     };
     let name = fields.maybe("agent", Text).unwrap_or_else(|| first.clone());
     if let Some((_, agent)) = agents.iter().find(|(other, _)| *other == name) {
-        return CcSpec::External(policy::on_host(agent, profile));
+        return CcSpec::External(Arc::clone(agent), policy::beneath(agent, profile));
     }
     if let Some(entry) = fields.get("agent") {
         let names = listed(agents.iter().map(|(name, _)| &**name));
         fields.reject("agent", &entry.node, Problem::new("the environment has no such agent", names));
     }
-    CcSpec::External(Arc::default())
+    CcSpec::External(Arc::default(), None)
 }
 
 /// A controller that does what the policy in a file says.
 fn learned(fields: &mut Fields<'_>, profile: &Profile) -> CcSpec {
     let expected = "the file of an exported policy, such as \"policy.json\"";
-    let Some(name) = fields.required("file", Text, expected) else { return CcSpec::External(Arc::default()) };
+    let Some(name) = fields.required("file", Text, expected) else { return CcSpec::External(Arc::default(), None) };
     let path = fields.inputs().path(&name);
     let read = || {
         let bytes = fields.inputs().read(&name, MAX_POLICY).map_err(|error| error.to_string())?;
@@ -86,20 +86,15 @@ fn learned(fields: &mut Fields<'_>, profile: &Profile) -> CcSpec {
     };
     match found {
         Ok(policy) => {
-            let agent = policy::on_host(policy.agent(), profile);
-            if agent == *policy.agent() {
-                return CcSpec::Policy(policy);
-            }
-            // Its observations are the same.
-            Policy::new(agent, policy.network().clone())
-                .map_or_else(|_| CcSpec::Policy(policy), |policy| CcSpec::Policy(Arc::new(policy)))
+            let beneath = policy::beneath(policy.agent(), profile);
+            CcSpec::Policy(policy, beneath)
         }
         Err(why) => {
             if let Some(entry) = fields.get("file") {
                 let title = format!("cannot use {} as a policy: {why}", path.display());
                 fields.reject("file", &entry.node, Problem::new(title, expected));
             }
-            CcSpec::External(Arc::default())
+            CcSpec::External(Arc::default(), None)
         }
     }
 }

@@ -220,12 +220,9 @@ pub fn read_feature<M>(json: &Value, by_name: impl Fn(&str) -> Result<M, String>
 }
 
 fn agent(text: AgentText) -> Result<Agent, String> {
-    let beneath = text.beneath.as_deref().map(|name| -> Result<_, String> {
+    let beneath = text.beneath.as_deref().map(|name| {
         let names = || ackclock_tcp::CONTROLLERS.iter().map(|known| known.name);
-        let known = Controller::by_name(name).ok_or_else(|| unknown("controller beneath", name, names()))?;
-        let profile = Profile::all().into_iter().next().unwrap_or_else(|| unreachable!("there are hosts"));
-        let spec = CcSpec::by_name(known.name, &profile.stack());
-        Ok(Box::new(spec.unwrap_or_else(|| unreachable!("`{name}` is in the table"))))
+        Controller::by_name(name).map(|known| known.name).ok_or_else(|| unknown("controller beneath", name, names()))
     });
     let agent = Agent {
         number: 0,
@@ -273,12 +270,9 @@ pub fn read_policy(json: &str) -> Result<Policy, String> {
     Policy::new(Arc::new(agent), network).map_err(|error| error.to_string())
 }
 
-/// The agent with the controller beneath as the host has it.
-pub(crate) fn on_host(agent: &Arc<Agent>, profile: &Profile) -> Arc<Agent> {
-    let Some(beneath) = agent.beneath.as_ref().and_then(|cc| CcSpec::by_name(cc.name(), &profile.stack())) else {
-        return Arc::clone(agent);
-    };
-    Arc::new(Agent { beneath: Some(Box::new(beneath)), ..Agent::clone(agent) })
+/// The controller beneath an agent, as the host has it.
+pub(crate) fn beneath(agent: &Agent, profile: &Profile) -> Option<Box<CcSpec>> {
+    CcSpec::by_name(agent.beneath?, &profile.stack()).map(Box::new)
 }
 
 #[cfg(test)]
@@ -299,7 +293,7 @@ mod tests {
         let policy = policy(AGENT, layers).expect("it is one");
         assert_eq!(policy.agent().decides, Decides::Every(Span::from_millis(10)));
         assert_eq!(policy.agent().observes[0].over, Some((5, Statistic::Min)));
-        assert_eq!(policy.agent().beneath.as_ref().map(|cc| cc.name()), Some("cubic"));
+        assert_eq!(policy.agent().beneath, Some("cubic"));
         assert_eq!(**policy.agent(), read_agent(&format!("{{{AGENT}}}")).expect("it is one"));
     }
 

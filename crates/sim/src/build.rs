@@ -7,7 +7,7 @@ use ackclock_cc::CongestionControl;
 use ackclock_emulator::{Link, LinkConfig};
 use ackclock_mptcp::{Connection, MptcpConfig, Path};
 use ackclock_packet::flow_hash;
-use ackclock_tcp::{Config, Endpoint, Ports};
+use ackclock_tcp::{Config, Endpoint, Metrics, Ports};
 use ackclock_units::{Random, Time};
 
 use crate::datagrams::Datagrams;
@@ -135,6 +135,14 @@ pub(crate) fn flows(run: &RunSpec) -> IndexVec<FlowId, Flow> {
         flows.push(Flow::new(FlowId::new(number), flow, names, schedule, application));
     }
     flows
+}
+
+/// An empty memory of metrics for each index that flows use.
+pub(crate) fn memories(spec: &RunSpec) -> Vec<Metrics> {
+    let of_flows = spec.flows.iter().map(|flow| flow.metrics);
+    let of_groups = spec.sums.iter().map(|sum| sum.group.metrics);
+    let count = of_flows.chain(of_groups).flatten().map(|number| number + 1).max();
+    vec![Metrics::default(); count.unwrap_or(0)]
 }
 
 /// The settings of one end of several subflows. Addresses that no host has are made up: path by

@@ -63,6 +63,14 @@ pub struct RunSpec {
     pub live: Option<Box<LiveSpec>>,
 }
 
+impl RunSpec {
+    /// Returns `true` if any link corrupts packets.
+    pub fn corrupts(&self) -> bool {
+        let directions = self.links.iter().flat_map(|link| [&link.forward, &link.reverse]);
+        directions.into_iter().any(|direction| direction.impairments.corrupt > 0.0)
+    }
+}
+
 /// The order of link directions, or of hosts, whose events are due at the same time. Real events
 /// hardly ever coincide to the nanosecond; a fixed order can lock a run into a pattern that no real
 /// network shows (phase effects).

@@ -18,13 +18,13 @@
 //! (hosts behind devices or captures), `turnover` and `workload` (flows that come and go),
 //! `browsers` and `netperf` (clients that open connections), `decisions` (learners), `medium`
 //! (shared media), `corruption`, `reordering`, `metrics` (caches of destinations), `records`,
-//! `look`, `steer`, `summary`, and `ahead` (prefetching).
+//! `look`, `steer`, `summary`, and `ahead` (prefetching). `about` and `contents` are what they share.
 
 use std::ops::ControlFlow;
 
 use ackclock_emulator::{LinkEvent, LinkEventKind};
 use ackclock_events::Wakeups;
-use ackclock_packet::{Packet, Pool, Segment};
+use ackclock_packet::{Packet, Pool};
 use ackclock_tcp::Metrics;
 use ackclock_units::{Random, Time};
 
@@ -36,11 +36,14 @@ use crate::flow::Flow;
 use crate::host::Host;
 use crate::index::{DirectionId, FlowId, HostId, Identifier, IndexVec, RouteId};
 use crate::record::Recorders;
+use crate::reordering::Reorderings;
 use crate::spec::{LinkSpec, RunSpec, Ties};
 use crate::truth::{Culprit, LOST_ON_LINK, Reason};
 use crate::window::Windows;
+use about::About;
 use ahead::MANY;
 use autorate::Autorates;
+use contents::{Contents, lose_at_places, lose_datagram};
 use decisions::Decisions;
 pub use look::Lookout;
 use medium::Media;
@@ -49,12 +52,13 @@ pub use outside::{Inbound, Outbound};
 use records::RunRecords;
 use routes::RouteTable;
 pub use steer::Helm;
-use summary::About;
 use turnover::Turnover;
 
+mod about;
 mod ahead;
 mod autorate;
 mod browsers;
+mod contents;
 mod corruption;
 mod datagrams;
 mod decisions;
@@ -135,15 +139,6 @@ pub struct World {
     checked: usize,
 }
 
-/// The contents of a packet.
-#[derive(Clone, Copy, Debug, Default)]
-struct Contents {
-    segment: Segment,
-    /// From a sender: the number of the transmission with data, or 0. From a receiver: the number
-    /// of the packet.
-    number: u64,
-}
-
 impl World {
     /// A world at time 0.
     pub fn new(spec: &RunSpec) -> World {
@@ -180,20 +175,21 @@ impl World {
             windows,
             outside,
             turnover: Turnover::new(spec),
-            metrics: metrics::memories(spec),
+            metrics: build::memories(spec),
             media: Media::new(spec),
             autorates: Autorates::new(spec),
             decisions: Decisions::new(spec),
             is_plain: false,
             attends_links: false,
-            corrupts: corruption::occurs(spec),
+            corrupts: spec.corrupts(),
             audits: spec.links.iter().any(LinkSpec::has_own_queue),
             looks_ahead: spec.flows.len() >= MANY,
             checked: (2 * spec.flows.len()).saturating_sub(1),
         };
         world.flows.ids().for_each(|flow| world.prepare(Time::ZERO, flow));
         world.begin_turnover();
-        world.records.reordering = reordering::places(spec);
+        let reordering = spec.reordering.as_ref();
+        world.records.reordering = reordering.map(|places| Reorderings::new(places, spec.flows.len()).into());
         world.is_plain = world.visits_are_plain();
         world.attends_links = world.has_to_attend_links();
         world.find_next_edge();
@@ -490,11 +486,11 @@ impl World {
                 outside.free(pool, packet.slot);
             }
             if let Some(places) = records.reordering.as_mut().filter(|_| last) {
-                reordering::lost(places, hosts, flows, (event.at, to), pool.get(packet.slot));
+                lose_at_places(places, hosts, flows, (event.at, to), pool.get(packet.slot));
             }
             if let Some(Host::Datagrams(_)) = hosts.get(to) {
                 if last {
-                    datagrams::lost(hosts, to, pool.get(packet.slot));
+                    lose_datagram(hosts, to, pool.get(packet.slot));
                 }
                 pool.release(packet.slot);
                 continue;

@@ -24,7 +24,7 @@ use crate::units::{self, Expected};
 pub(crate) use self::rows::HTB_CLASS;
 use self::rows::Unit::{
     Bytes, Count, Flag, LinkLayer, Millis, Names, Number, Packets, PacketsAsSize, Parts256, Percent, Rate32, Seconds,
-    Selector, SizeAndCell, Time, TimeOrPackets, Without,
+    Selector, SizeAndCell, Time, TimeOrPackets, Without, Words,
 };
 use self::rows::{MASK, Row, TABLES, Table, Unit};
 
@@ -108,8 +108,8 @@ pub(crate) fn read(
         };
         match row.unit {
             Flag(negative) => keys.set(row.key, if negative == word { "false" } else { "true" }),
-            Names(names) => {
-                let name = names.iter().find(|(known, _)| known == word).map(|(_, name)| *name);
+            Words | Names(_) => {
+                let name = row.values().find(|(known, _)| known == word).map(|(_, name)| name);
                 keys.set(row.key, name.unwrap_or_default());
             }
             Without(values, why) => {
@@ -308,7 +308,7 @@ fn read_one(unit: Unit, text: &str, is_hex: bool) -> Result<Option<String>, Expe
                 _ => time(units::time(text).map_err(|_| "a time such as 1ms, or packets such as 5p")?),
             }
         }
-        Flag(_) | Names(_) | Selector | Without(..) | Unit::Rate | Rate32 => None,
+        Flag(_) | Words | Names(_) | Selector | Without(..) | Unit::Rate | Rate32 => None,
     })
 }
 
@@ -350,7 +350,7 @@ pub(crate) fn from_json(
             (Flag(negative), Json::Bool(false)) if !negative.is_empty() => words.push(negative.to_owned()),
             (Flag(_) | Without(0, _), Json::Bool(false)) => {}
             (Without(0, _), Json::Bool(true) | Json::Null) => words.push(word.to_owned()),
-            (Names(names), Json::String(text)) => match named(names, text) {
+            (Words | Names(_), Json::String(text)) => match named(row, text) {
                 Some(word) => words.push(word.to_owned()),
                 None => unknown(key),
             },
@@ -381,7 +381,7 @@ pub(crate) fn from_json(
 }
 
 /// The word of a value that JSON calls by another name.
-fn named(names: &[(&'static str, &'static str)], text: &str) -> Option<&'static str> {
+fn named(row: &Row, text: &str) -> Option<&'static str> {
     let other = match text {
         "disabled" => "no-ack-filter",
         "drop" => "drop_on_overload",
@@ -391,8 +391,8 @@ fn named(names: &[(&'static str, &'static str)], text: &str) -> Option<&'static 
         "l4s-ect" => "l4s_ect",
         text => text,
     };
-    let name = names.iter().find(|(word, name)| *word == other || name.trim_matches('"') == other);
-    name.map(|(word, _)| *word)
+    let name = row.values().find(|(word, name)| *word == other || name.trim_matches('"') == other);
+    name.map(|(word, _)| word)
 }
 
 /// The parameters of a configuration by name, in tables with the name of the table and a dot.
@@ -483,15 +483,15 @@ fn write_one(row: &Row, value: Value, all: &Parameters) -> Option<(Vec<String>, 
     let word = row.words[0].to_owned();
     let pair = |text: String| Some((vec![word.clone(), text], None));
     match (row.unit, value) {
-        (Names(names), value) => {
+        (Words | Names(_), value) => {
             let name = match value {
                 Value::Name(name) => format!("\"{name}\""),
                 Value::Flag(flag) => flag.to_string(),
                 Value::Off => "false".to_owned(),
                 _ => return None,
             };
-            let (word, _) = names.iter().find(|(_, known)| *known == name)?;
-            Some((vec![(*word).to_owned()], None))
+            let (word, _) = row.values().find(|(_, known)| *known == name)?;
+            Some((vec![word.to_owned()], None))
         }
         (_, Value::Off) => None,
         (Flag(_), Value::Flag(true)) => Some((vec![word], None)),

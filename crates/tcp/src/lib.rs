@@ -136,13 +136,14 @@ pub use ackclock_cc::EcnFeedback;
 pub use connection::answers::reset_for;
 pub use connection::calls::{Readiness, Received, Sending, Shutdown, SocketOption};
 pub use connection::control_block::{ControlBlock, Snapshot};
-pub use connection::endpoint::{Acknowledgment, Endpoint, Ports};
+pub use connection::endpoint::{Acknowledgment, Endpoint};
 pub use connection::error::Error;
 pub use connection::fast_open::{
     FastOpenAttempt, FastOpenCache, FastOpenNews, FastOpenServer, FastOpenStack, Opening, fast_open_cookie,
 };
 pub use connection::handshake::{retries_within, time_of_retries};
 pub use connection::icmp::IcmpError;
+pub use connection::ports::Ports;
 pub use connection::remembered::Metrics;
 pub use connection::socket::WriteFlags;
 pub use connection::state::State;

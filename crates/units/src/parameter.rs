@@ -330,41 +330,42 @@ macro_rules! named {
 /// |---|---|
 /// | `at: T = default;` | no parameter |
 /// | `at: T = default => (domain, source);` | a parameter with this default |
+/// | `at: T = default => ("meaning": domain, source);` | the same, with its meaning in a line |
 /// | `at: Option<T> = None => (domain, source, derived rule);` | follows from others unless it is given |
 /// | `at: Option<T> = None => (feature source);` | parameters of their own, while it is on |
 /// | `at: T = default => (..);` | the parameters of `at` |
 /// | `at: T = default => (with \|v\| visit);` | visited by this expression |
 ///
-/// After `self:` at the beginning, the expressions may read the configuration. `problem` at the end
+/// The struct may have one type parameter with a bound. After `self:` at the beginning, the expressions may read the configuration. `problem` at the end
 /// has the type's own `problem` judge the parameters together.
 #[macro_export]
 macro_rules! configuration {
     ($self:ident:
         $(#[$about:meta])*
-        $visible:vis struct $name:ident {
+        $visible:vis struct $name:ident $(<$of:ident: $bound:path>)? {
             $($(#[$doc:meta])* $shown:vis $field:ident: $type:ty = $default:expr $(=> $row:tt)?;)*
         }
         $($problem:ident)?
     ) => {
         $(#[$about])*
-        $visible struct $name {
+        $visible struct $name $(<$of>)? {
             $($(#[$doc])* $shown $field: $type,)*
         }
 
-        impl Default for $name {
-            fn default() -> $name {
+        impl $(<$of: $bound>)? Default for $name $(<$of>)? {
+            fn default() -> Self {
                 $name { $($field: $default,)* }
             }
         }
 
-        impl $crate::parameter::Configurable for $name {
+        impl $(<$of: $bound>)? $crate::parameter::Configurable for $name $(<$of>)? {
             fn parameters(&mut $self, v: &mut impl $crate::parameter::Visitor) {
                 $($($crate::configuration!(@row $self v $field $row);)?)*
             }
 
             $(fn $problem(&$self) -> Option<&'static str> {
                 // The type's own comes before the trait's.
-                $name::$problem($self)
+                Self::$problem($self)
             })?
         }
     };
@@ -378,6 +379,9 @@ macro_rules! configuration {
         let $visitor = &mut *$v;
         $visit
     }};
+    (@row $self:ident $v:ident $field:ident ($meaning:literal: $domain:expr, $source:expr)) => {
+        $v.setting(stringify!($field), $meaning, $domain, $source, &mut $self.$field)
+    };
     (@row $self:ident $v:ident $field:ident ($domain:expr, $source:expr)) => {
         $v.parameter(stringify!($field), $domain, $source, &mut $self.$field)
     };

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use ackclock_aqm::{
-    Backlog, ChangeError, Counters, Dequeue, Described, DropReason, Dropped, Drops, Entry, OwnQueueConfig, Probe,
+    Backlog, Books, ChangeError, Dequeue, Described, DropReason, Dropped, Drops, Entry, OwnQueueConfig, Probe,
     QueueDisc,
 };
 use ackclock_units::outside::Failure;
@@ -31,6 +31,8 @@ pub(crate) struct DrivenQueue {
     entries: Vec<Entry<Described>>,
     /// Packets that it has neither dequeued nor dropped.
     waiting: u64,
+    /// Empty: the books are `aqm`'s.
+    books: Books,
     now: Time,
     fuse: Fuse,
 }
@@ -50,6 +52,7 @@ impl DrivenQueue {
             hooks: Bindings::none(),
             entries: Vec::new(),
             waiting: 0,
+            books: Books::default(),
             now: Time::ZERO,
             fuse: Fuse::default(),
         };
@@ -242,18 +245,8 @@ impl QueueDisc<Described> for DrivenQueue {
         Backlog { packets: self.waiting, bytes: 0 }
     }
 
-    /// The books are `aqm`'s.
-    fn counters(&self) -> &Counters {
-        const NONE: &Counters = &Counters {
-            offered: Backlog { packets: 0, bytes: 0 },
-            enqueued: Backlog { packets: 0, bytes: 0 },
-            dequeued: Backlog { packets: 0, bytes: 0 },
-            dropped_on_enqueue: Backlog { packets: 0, bytes: 0 },
-            dropped_on_dequeue: Backlog { packets: 0, bytes: 0 },
-            marked: Backlog { packets: 0, bytes: 0 },
-            dropped: [0; DropReason::COUNT],
-        };
-        NONE
+    fn books(&self) -> &Books {
+        &self.books
     }
 
     fn probe(&self) -> Probe {

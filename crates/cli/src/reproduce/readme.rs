@@ -15,8 +15,8 @@ const END: &str = "<!-- /reproduce -->";
 
 /// The table in Markdown, each row with its verdict first. `ackclock reproduce` prints every
 /// expectation with its file, point and spread; the table leaves these out, the metrics of what is
-/// met, and expectations that are met beside others. Results that differ only in their source are
-/// one row.
+/// met, expectations that are met beside others, and published texts of earlier rows. Results that
+/// differ only in their source are one row.
 fn table(folder: &Folder) -> String {
     let mut out = format!(
         "Written by `ackclock reproduce {0} --readme`; `ackclock reproduce {0}` prints every expectation with metric, spread and point.\n\n{1}.\n\n",
@@ -37,8 +37,18 @@ fn table(folder: &Folder) -> String {
             None => rows.push((cells, vec![source])),
         }
     }
-    for ([result, published, found], sources) in rows {
-        let _ = writeln!(out, "| {result} | {} | {published} | {found} |", sources.join("; "));
+    let mut told: Vec<(&str, &str)> = Vec::new();
+    for ([result, published, found], sources) in &rows {
+        let _ = write!(out, "| {result} | {} | ", sources.join("; "));
+        // A longer text that another row has already is not repeated.
+        let _ = match told.iter().find(|(known, _)| known == published) {
+            Some((_, source)) if published.len() > source.len() + 3 => writeln!(out, "as {source} | {found} |"),
+            Some(_) => writeln!(out, "{published} | {found} |"),
+            None => {
+                told.push((published, &sources[0]));
+                writeln!(out, "{published} | {found} |")
+            }
+        };
     }
     let notes = shared_notes(folder);
     if !notes.is_empty() {
@@ -63,7 +73,8 @@ fn shared_notes(folder: &Folder) -> Vec<(&str, Vec<String>)> {
     shared
 }
 
-/// The value of a single expectation; of several, how many are met, and those that are not.
+/// The value of a single expectation; of several, how many are met unless all are, and those that
+/// are not.
 fn found(row: &Row) -> String {
     let value = |line: &Line| {
         let expected = if line.expected.is_empty() { String::new() } else { format!(", expected {}", line.expected) };
@@ -87,6 +98,9 @@ fn found(row: &Row) -> String {
         return missed(line);
     }
     let lines: Vec<&Line> = row.lines.iter().filter(|line| line.verdict() != Verdict::Ok).collect();
+    if lines.is_empty() {
+        return "met".to_owned();
+    }
     let met = format!("{} of {} met", row.lines.len() - lines.len(), row.lines.len());
     met + &lines.into_iter().map(|line| format!("<br>{}: {}", line.verdict().name(), missed(line))).collect::<String>()
 }

@@ -119,8 +119,8 @@ const HOSTS: &str = "\
 # Hosts
 
 The settings of each host profile, which are also [keys](keys.md) of a flow. `rfc` has all; other hosts list the values in which
-they differ from `rfc`. `ackclock list hosts` prints all; `crates/tcp/src/stack/profile` describes each profile and its omissions.
-This page is generated.
+they differ from `rfc`, or from the older release that they name. `ackclock list hosts` prints all; `crates/tcp/src/stack/profile`
+describes each profile and its omissions. This page is generated.
 ";
 
 /// A list of keys. Long lists of values stand at the first key that has them.
@@ -310,14 +310,26 @@ fn hosts_page() -> String {
     }
     let mut hosts = items("hosts");
     hosts.iter_mut().flat_map(|host| &mut host.keys).for_each(|key| key.meaning.clear());
-    let rfc = &hosts.iter().find(|host| host.name == "rfc").expect("a host").keys;
-    for host in &hosts {
-        let is_same = |key: &&Described| host.name == "rfc" || !rfc.contains(key);
-        let _ = write!(out, "\n## `{}`\n\n```toml\n", host.name);
-        for Described { name, default, .. } in host.keys.iter().filter(is_same).filter(|key| !key.default.is_empty()) {
-            let _ = writeln!(out, "{name} = {}", default.trim_matches('`'));
+    let system = |name: &str| name.split('-').next().unwrap_or_default().to_owned();
+    for (number, host) in hosts.iter().enumerate() {
+        let is_set = |key: &&Described| !key.default.is_empty();
+        let lines = |known: &[Described]| host.keys.iter().filter(|key| !known.contains(key)).filter(is_set).count();
+        // The closest of `rfc` and the older releases.
+        let older =
+            hosts[..number].iter().filter(|older| older.name == "rfc" || system(&older.name) == system(&host.name));
+        let older = older.min_by_key(|older| lines(&older.keys));
+        let known = older.map_or(&[][..], |older| &older.keys);
+        let _ = write!(out, "\n## `{}`\n\n", host.name);
+        if let Some(older) = older.filter(|older| older.name != "rfc") {
+            let _ = writeln!(out, "As `{}`{}", older.name, if lines(known) == 0 { "." } else { ", but:\n" });
         }
-        out.push_str("```\n");
+        if lines(known) > 0 {
+            out.push_str("```toml\n");
+            for Described { name, default, .. } in host.keys.iter().filter(|key| !known.contains(key)).filter(is_set) {
+                let _ = writeln!(out, "{name} = {}", default.trim_matches('`'));
+            }
+            out.push_str("```\n");
+        }
     }
     out
 }

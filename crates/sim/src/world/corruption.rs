@@ -8,17 +8,11 @@
 use ackclock_packet::Packet;
 use ackclock_units::Time;
 
-use super::{World, datagrams};
+use super::World;
+use super::contents::lose_datagram;
 use crate::host::Host;
 use crate::index::{HostId, RouteId};
-use crate::spec::RunSpec;
 use crate::truth::{Culprit, Reason};
-
-/// Returns true if any link of a run corrupts packets.
-pub(super) fn occurs(spec: &RunSpec) -> bool {
-    let directions = spec.links.iter().flat_map(|link| [&link.forward, &link.reverse]);
-    directions.into_iter().any(|direction| direction.impairments.corrupt > 0.0)
-}
 
 impl World {
     /// A corrupted packet has reached an end of a flow that is ackclock's.
@@ -40,7 +34,7 @@ impl World {
         flow.checksum_errors += 1;
         if let Host::Datagrams(_) = self.hosts[host] {
             if self.pool.references(packet.slot) == 1 {
-                datagrams::lost(&mut self.hosts, host, self.pool.get(packet.slot));
+                lose_datagram(&mut self.hosts, host, self.pool.get(packet.slot));
             }
             return;
         }

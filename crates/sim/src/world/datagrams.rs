@@ -1,46 +1,13 @@
 //! Datagrams: they enter and leave the world like segments, and are numbered by their flow.
 
-use ackclock_packet::{Class, Packet, Payload, Segment, flow_hash};
+use ackclock_packet::{Class, Packet, flow_hash};
 use ackclock_units::{Ecn, Time};
 
+use super::World;
+use super::contents::datagrams_of;
 use super::routes::RoutedPacket;
-use super::{Contents, World};
-use crate::datagrams::{DatagramInFlight, Datagrams};
-use crate::host::Host;
-use crate::index::{HostId, IndexVec};
-
-/// A datagram as the contents of a packet. In records, its payload shows its number and length.
-impl From<DatagramInFlight> for Contents {
-    fn from(datagram: DatagramInFlight) -> Contents {
-        let payload = Payload { offset: datagram.number, len: datagram.len };
-        Contents { segment: Segment { payload, ..Segment::default() }, number: datagram.sent.as_nanos() }
-    }
-}
-
-impl From<&Contents> for DatagramInFlight {
-    fn from(contents: &Contents) -> DatagramInFlight {
-        let Payload { offset, len } = contents.segment.payload;
-        DatagramInFlight { number: offset, sent: Time::from_nanos(contents.number), len }
-    }
-}
-
-fn end(hosts: &mut IndexVec<HostId, Host>, host: HostId) -> Option<&mut Datagrams> {
-    match hosts.get_mut(host) {
-        Some(Host::Datagrams(end)) => Some(end),
-        _ => None,
-    }
-}
-
-/// The last copy of a datagram to this host was lost: the end that measures notes it.
-#[cold]
-pub(super) fn lost(hosts: &mut IndexVec<HostId, Host>, to: HostId, contents: &Contents) {
-    let datagram = DatagramInFlight::from(contents);
-    for host in [to, to.peer()] {
-        if let Some(end) = end(hosts, host) {
-            end.lost(datagram.number);
-        }
-    }
-}
+use crate::datagrams::DatagramInFlight;
+use crate::index::HostId;
 
 impl World {
     /// The application of a sender of datagrams is due.
@@ -63,7 +30,7 @@ impl World {
     pub(super) fn take_datagram(&mut self, now: Time, host: HostId, packet: Packet) {
         let datagram = DatagramInFlight::from(self.pool.get(packet.slot));
         self.free(packet.slot);
-        let Some(end) = end(&mut self.hosts, host) else { return };
+        let Some(end) = datagrams_of(&mut self.hosts, host) else { return };
         let flow = &mut self.flows[host.flow()];
         if !host.is_sender() {
             flow.measure_packet(now, packet.wire_len, || end.delivered());
@@ -80,7 +47,7 @@ impl World {
     }
 
     fn send_datagrams(&mut self, now: Time, host: HostId) {
-        while let Some((datagram, ecn)) = end(&mut self.hosts, host).and_then(|end| end.transmit(now)) {
+        while let Some((datagram, ecn)) = datagrams_of(&mut self.hosts, host).and_then(|end| end.transmit(now)) {
             self.send_datagram(now, host, datagram, ecn);
         }
     }

@@ -55,7 +55,7 @@ fn rhythm(flow: &FlowSpec) -> Option<(Option<Span>, bool, bool)> {
     let later = flow.schedule.iter().map(|change| &change.cc);
     let all = || [&sender.cc].into_iter().chain(later.clone());
     let decides = || all().filter_map(|cc| Some(cc.agent()?.decides));
-    let is_external = all().any(|cc| matches!(cc, CcSpec::External(_)));
+    let is_external = all().any(|cc| matches!(cc, CcSpec::External(..)));
     decides().next()?;
     let tick = decides().filter_map(|decides| match decides {
         Decides::Every(span) | Decides::RoundTripTimes(_, span) => Some(span.max(Span::from_nanos(1))),

@@ -1,20 +1,10 @@
 //! Metrics of destinations that hosts keep from one connection to the next.
 
-use ackclock_tcp::Metrics;
 use ackclock_units::Time;
 
 use super::World;
 use crate::host::Host;
 use crate::index::HostId;
-use crate::spec::RunSpec;
-
-/// An empty memory for each index that flows use.
-pub(super) fn memories(spec: &RunSpec) -> Vec<Metrics> {
-    let of_flows = spec.flows.iter().map(|flow| flow.metrics);
-    let of_groups = spec.sums.iter().map(|sum| sum.group.metrics);
-    let count = of_flows.chain(of_groups).flatten().map(|number| number + 1).max();
-    vec![Metrics::default(); count.unwrap_or(0)]
-}
 
 impl World {
     /// The sender of a flow that is about to start knows what its host remembers.
@@ -35,7 +25,7 @@ impl World {
             && let Some(metrics) = flow.take_metrics().and_then(|number| self.metrics.get_mut(number))
             && let Host::Endpoint(endpoint) = &self.hosts[host]
         {
-            metrics.remember(endpoint.sender());
+            endpoint.sender().remember(metrics);
         }
         if self.hosts[host.peer()].is_finished() {
             flow.finish(now);

@@ -3,52 +3,10 @@
 use ackclock_packet::Packet;
 use ackclock_units::Time;
 
-use super::{Contents, World};
-use crate::flow::{Flow, of_all};
-use crate::host::Host;
-use crate::index::{DirectionId, FlowId, HostId, IndexVec, RouteId};
-use crate::reordering::{Passing, Reorderings};
-use crate::spec::RunSpec;
-
-/// The places of a run; `None` without any.
-pub(super) fn places(spec: &RunSpec) -> Option<Box<Reorderings>> {
-    spec.reordering.as_ref().map(|reordering| Reorderings::new(reordering, spec.flows.len()).into())
-}
-
-/// The last copy of a packet to this host was lost; its flow is not told yet.
-pub(super) fn lost(
-    places: &mut Reorderings,
-    hosts: &IndexVec<HostId, Host>,
-    flows: &IndexVec<FlowId, Flow>,
-    (at, to): (Time, HostId),
-    contents: &Contents,
-) {
-    if let Some(number) = number(hosts, to, contents) {
-        places.lost(to.peer(), number);
-    }
-    if let Some(number) = transmission(hosts, to, contents) {
-        places.in_sequence(at, to.flow(), number, &flows[to.flow()].truth, None);
-    }
-}
-
-/// The transmission of data to this host, if sequence numbers order those of its flow.
-fn transmission(hosts: &IndexVec<HostId, Host>, to: HostId, contents: &Contents) -> Option<u64> {
-    match hosts.get(to)? {
-        Host::Endpoint(_) | Host::Smoltcp(_) if !to.is_sender() => Some(contents.number).filter(|&number| number > 0),
-        _ => None,
-    }
-}
-
-/// The place of a packet to this host in the order of sending; `None` for those of a sender without
-/// data.
-fn number(hosts: &IndexVec<HostId, Host>, to: HostId, contents: &Contents) -> Option<u64> {
-    match hosts.get(to)? {
-        Host::Datagrams(_) => Some(contents.segment.payload.offset),
-        // Segments are numbered from 1; of several subflows, on all of them together.
-        Host::Mptcp(_) => of_all(contents.number).checked_sub(1),
-        Host::Endpoint(_) | Host::Smoltcp(_) | Host::Outside(_) => contents.number.checked_sub(1),
-    }
-}
+use super::World;
+use super::contents::{number, transmission};
+use crate::index::{DirectionId, HostId, RouteId};
+use crate::reordering::Passing;
 
 impl World {
     /// Returns true if every packet that leaves a link must be examined.

@@ -3,39 +3,15 @@
 use std::collections::BTreeMap;
 
 use ackclock_tcp::TcpInfo;
-use ackclock_trace::{FlowSummary, GroupSummary, ResponsivenessSummary, Summary, WorkloadSummary, fairness, kinds};
+use ackclock_trace::{FlowSummary, ResponsivenessSummary, Summary, fairness, kinds};
 use ackclock_traffic::{ProbeTimes, Responsiveness};
-use ackclock_units::{Random, Span, Time};
+use ackclock_units::{Random, Time};
 
 use super::World;
+use super::turnover::Passed;
 use crate::flow::{FORWARD, REVERSE};
 use crate::host::Host;
 use crate::index::FlowId;
-use crate::spec::{Clock, RunSpec};
-
-/// The run's own fields in the summary.
-#[derive(Debug)]
-pub(super) struct About {
-    title: String,
-    seed: u64,
-    run: u64,
-    clock: &'static str,
-    duration: Span,
-}
-
-impl About {
-    pub(super) fn new(spec: &RunSpec) -> About {
-        let clock = match spec.live.as_deref().map(|live| &live.clock) {
-            None | Some(Clock::Virtual) => "virtual",
-            Some(Clock::Real) => "live",
-            Some(Clock::Replay(_)) => "replay",
-        };
-        About { title: spec.title.clone(), seed: spec.seed, run: spec.run, clock, duration: spec.duration }
-    }
-}
-
-/// The results of flows that came and went.
-pub(super) type Passed = (Vec<GroupSummary>, Vec<WorkloadSummary>);
 
 impl World {
     /// The numbers of segments that arrived at endpoints as predicted

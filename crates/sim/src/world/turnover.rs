@@ -9,10 +9,10 @@
 use std::sync::Arc;
 
 use ackclock_events::Slot;
+use ackclock_trace::{GroupSummary, WorkloadSummary};
 use ackclock_traffic::Arrival;
 use ackclock_units::Time;
 
-use super::summary::Passed;
 use super::workload::Work;
 use super::{World, browsers};
 use crate::build::{self, SharedConfigs, Streams};
@@ -210,6 +210,9 @@ impl Turnover {
         }
     }
 }
+
+/// The results of flows that came and went.
+pub(super) type Passed = (Vec<GroupSummary>, Vec<WorkloadSummary>);
 
 impl World {
     /// Checks that no more flows came than may exist at a time, and that none of them failed.

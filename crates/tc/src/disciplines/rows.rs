@@ -2,7 +2,7 @@
 
 use self::Unit::{
     Bytes, Count, Flag, LinkLayer, Millis, Names, Number, Packets, PacketsAsSize, Parts256, Percent, Rate32, Seconds,
-    Selector, SizeAndCell, Time, TimeOrPackets, Without,
+    Selector, SizeAndCell, Time, TimeOrPackets, Without, Words,
 };
 
 /// The notation of a value on both sides.
@@ -38,8 +38,10 @@ pub(super) enum Unit {
     Percent,
     /// The word alone turns it on, the other one off.
     Flag(&'static str),
-    /// Each word alone is a value: the word, and its name in scenarios.
-    Names(&'static [(&'static str, &'static str)]),
+    /// Each word alone is a value, with the same name in scenarios.
+    Words,
+    /// Each word alone is a value: their notations in scenarios, in the order of the words.
+    Names(&'static [&'static str]),
     /// A word behind the option is the value.
     LinkLayer,
     /// A time, or packets with a suffix.
@@ -91,6 +93,16 @@ impl Row {
     const fn key(self, key: &'static str) -> Row {
         Row { key, json: key, ..self }
     }
+
+    /// The words that are values, with their notations in scenarios.
+    pub(super) fn values(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let names = if let Names(names) = self.unit { names } else { &[] };
+        let name = |(number, &word): (usize, &&'static str)| match names.get(number) {
+            Some(&name) => (word, name.to_owned()),
+            None => (word, format!("\"{word}\"")),
+        };
+        self.words.iter().enumerate().map(name)
+    }
 }
 
 /// The options of a qdisc.
@@ -103,6 +115,21 @@ pub(super) struct Table {
     pub(super) is_prefix: bool,
     /// Keys that `tc` requires.
     pub(super) required: &'static [&'static str],
+}
+
+/// A table of which the words are written in full, and no option is required.
+const fn table(name: &'static str, rows: &'static [Row]) -> Table {
+    Table { name, rows, is_prefix: false, required: &[] }
+}
+
+impl Table {
+    const fn prefix(self) -> Table {
+        Table { is_prefix: true, ..self }
+    }
+
+    const fn requires(self, required: &'static [&'static str]) -> Table {
+        Table { required, ..self }
+    }
 }
 
 /// The key of a selector's mask.
@@ -125,12 +152,12 @@ const RED_PART: [Row; 4] = [
 const FQ_ONLY: &str = "fq's bands and horizon are not modelled";
 
 pub(super) const TABLES: &[Table] = &[
-    Table { name: "pfifo", rows: FIFO, is_prefix: false, required: &[] },
-    Table { name: "bfifo", rows: &[same(&["limit"], Unit::Size)], is_prefix: false, required: &[] },
-    Table { name: "pfifo_head_drop", rows: FIFO, is_prefix: false, required: &[] },
-    Table {
-        name: "red",
-        rows: &[
+    table("pfifo", FIFO),
+    table("bfifo", &[same(&["limit"], Unit::Size)]),
+    table("pfifo_head_drop", FIFO),
+    table(
+        "red",
+        &[
             same(&["limit"], Unit::Size),
             same(&["min"], Unit::Size).zero(),
             same(&["max"], Unit::Size).zero(),
@@ -145,12 +172,11 @@ pub(super) const TABLES: &[Table] = &[
             same(&["adaptive", "adaptative"], Flag("")),
             without(&["qevent"], 4, "there are no events of packets"),
         ],
-        is_prefix: false,
-        required: &["limit", "avpkt"],
-    },
-    Table {
-        name: "choke",
-        rows: &[
+    )
+    .requires(&["limit", "avpkt"]),
+    table(
+        "choke",
+        &[
             same(&["limit"], Packets),
             same(&["bandwidth"], Rate32),
             same(&["min"], Packets).zero(),
@@ -161,12 +187,11 @@ pub(super) const TABLES: &[Table] = &[
             RED_PART[2],
             RED_PART[3],
         ],
-        is_prefix: false,
-        required: &["limit", "bandwidth"],
-    },
-    Table {
-        name: "sfb",
-        rows: &[
+    )
+    .requires(&["limit", "bandwidth"]),
+    table(
+        "sfb",
+        &[
             same(&["rehash"], Millis),
             same(&["db"], Millis),
             same(&["limit"], Packets).zero(),
@@ -177,12 +202,10 @@ pub(super) const TABLES: &[Table] = &[
             same(&["penalty_rate"], Count),
             same(&["penalty_burst"], Count),
         ],
-        is_prefix: false,
-        required: &[],
-    },
-    Table {
-        name: "sfq",
-        rows: &[
+    ),
+    table(
+        "sfq",
+        &[
             same(&["limit"], Packets),
             same(&["flows"], Count).zero(),
             same(&["depth"], Packets).zero(),
@@ -200,12 +223,10 @@ pub(super) const TABLES: &[Table] = &[
             row(&["harddrop"], "flow_red.harddrop", Flag("")),
             RED_PART[3],
         ],
-        is_prefix: false,
-        required: &[],
-    },
-    Table {
-        name: "fq",
-        rows: &[
+    ),
+    table(
+        "fq",
+        &[
             same(&["limit"], Packets),
             same(&["flow_limit"], Packets),
             same(&["quantum"], Bytes),
@@ -228,24 +249,20 @@ pub(super) const TABLES: &[Table] = &[
             without(&["priomap"], 16, FQ_ONLY),
             without(&["weights"], 3, FQ_ONLY),
         ],
-        is_prefix: false,
-        required: &[],
-    },
-    Table {
-        name: "codel",
-        rows: &[
+    ),
+    table(
+        "codel",
+        &[
             same(&["limit"], Packets).zero(),
             same(&["target"], Time).zero(),
             same(&["ce_threshold"], Time),
             same(&["interval"], Time).zero(),
             same(&["ecn"], Flag("noecn")),
         ],
-        is_prefix: false,
-        required: &[],
-    },
-    Table {
-        name: "fq_codel",
-        rows: &[
+    ),
+    table(
+        "fq_codel",
+        &[
             same(&["limit"], Packets).zero(),
             same(&["flows"], Count).zero(),
             same(&["quantum"], Bytes).zero(),
@@ -257,12 +274,10 @@ pub(super) const TABLES: &[Table] = &[
             same(&["drop_batch"], Count).zero(),
             same(&["ecn"], Flag("noecn")),
         ],
-        is_prefix: false,
-        required: &[],
-    },
-    Table {
-        name: "pie",
-        rows: &[
+    ),
+    table(
+        "pie",
+        &[
             same(&["limit"], Packets).zero(),
             same(&["target"], Time).zero(),
             same(&["tupdate"], Time).zero(),
@@ -272,12 +287,10 @@ pub(super) const TABLES: &[Table] = &[
             same(&["bytemode"], Flag("nobytemode")),
             same(&["dq_rate_estimator"], Flag("no_dq_rate_estimator")),
         ],
-        is_prefix: false,
-        required: &[],
-    },
-    Table {
-        name: "fq_pie",
-        rows: &[
+    ),
+    table(
+        "fq_pie",
+        &[
             same(&["limit"], Packets).zero(),
             same(&["flows"], Count).zero(),
             same(&["target"], Time).zero(),
@@ -291,12 +304,10 @@ pub(super) const TABLES: &[Table] = &[
             same(&["bytemode"], Flag("nobytemode")),
             same(&["dq_rate_estimator"], Flag("no_dq_rate_estimator")),
         ],
-        is_prefix: false,
-        required: &[],
-    },
-    Table {
-        name: "dualpi2",
-        rows: &[
+    ),
+    table(
+        "dualpi2",
+        &[
             same(&["limit"], Packets).zero(),
             same(&["memlimit"], Bytes).zero().json("memory-limit"),
             same(&["target"], Time).zero(),
@@ -304,34 +315,21 @@ pub(super) const TABLES: &[Table] = &[
             same(&["alpha"], Parts256),
             same(&["beta"], Parts256),
             same(&["coupling_factor"], Count).json("coupling"),
-            row(&["any_ect", "l4s_ect"], "any_ect", Names(&[("any_ect", "true"), ("l4s_ect", "false")]))
-                .json("ecn-mask"),
+            row(&["any_ect", "l4s_ect"], "any_ect", Names(&["true", "false"])).json("ecn-mask"),
             same(&["step_thresh"], TimeOrPackets).zero().json("step-thresh-us"),
             same(&["min_qlen_step"], Packets).json("min-qlen-step"),
-            row(
-                &["drop_on_overload", "overflow"],
-                "drop_on_overload",
-                Names(&[("drop_on_overload", "true"), ("overflow", "false")]),
-            )
-            .json("drop-overload"),
-            row(
-                &["drop_enqueue", "drop_dequeue"],
-                "drop_enqueue",
-                Names(&[("drop_enqueue", "true"), ("drop_dequeue", "false")]),
-            )
-            .json("drop-early"),
+            row(&["drop_on_overload", "overflow"], "drop_on_overload", Names(&["true", "false"])).json("drop-overload"),
+            row(&["drop_enqueue", "drop_dequeue"], "drop_enqueue", Names(&["true", "false"])).json("drop-early"),
             same(&["classic_protection"], Percent).json("c-protection"),
             without(&["split_gso"], 0, "").json("split-gso"),
             without(&["no_split_gso"], 0, "packets are not longer than the MTU here"),
             without(&["max_rtt"], 1, "`target`, `tupdate`, `alpha` and `beta` are not derived from it"),
             without(&["typical_rtt"], 1, "`target`, `tupdate`, `alpha` and `beta` are not derived from it"),
         ],
-        is_prefix: false,
-        required: &[],
-    },
-    Table {
-        name: "tbf",
-        rows: &[
+    ),
+    table(
+        "tbf",
+        &[
             same(&["limit"], Unit::Size),
             same(&["latency"], Time).json("lat"),
             same(&["burst", "buffer", "maxburst"], SizeAndCell),
@@ -342,38 +340,29 @@ pub(super) const TABLES: &[Table] = &[
             same(&["overhead"], Bytes),
             same(&["linklayer"], LinkLayer),
         ],
-        is_prefix: true,
-        required: &["rate", "burst"],
-    },
-    Table {
-        name: "cake",
-        rows: &[
+    )
+    .prefix()
+    .requires(&["rate", "burst"]),
+    table(
+        "cake",
+        &[
             same(&["bandwidth"], Unit::Rate).zero(),
             same(&["rtt"], Time).zero(),
-            row(&["unlimited"], "bandwidth", Names(&[("unlimited", "false")])),
+            row(&["unlimited"], "bandwidth", Names(&["false"])),
             row(
                 &["datacentre", "lan", "metro", "regional", "internet", "oceanic", "satellite", "interplanetary"],
                 "rtt",
-                Names(&[
-                    ("datacentre", "\"datacentre\""),
-                    ("lan", "\"lan\""),
-                    ("metro", "\"metro\""),
-                    ("regional", "\"regional\""),
-                    ("internet", "\"internet\""),
-                    ("oceanic", "\"oceanic\""),
-                    ("satellite", "\"satellite\""),
-                    ("interplanetary", "\"interplanetary\""),
-                ]),
+                Words,
             ),
             same(
                 &["diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence", "diffserv"],
                 Names(&[
-                    ("diffserv3", "\"diffserv3\""),
-                    ("diffserv4", "\"diffserv4\""),
-                    ("diffserv8", "\"diffserv8\""),
-                    ("besteffort", "\"besteffort\""),
-                    ("precedence", "\"precedence\""),
-                    ("diffserv", "\"diffserv4\""),
+                    "\"diffserv3\"",
+                    "\"diffserv4\"",
+                    "\"diffserv8\"",
+                    "\"besteffort\"",
+                    "\"precedence\"",
+                    "\"diffserv4\"",
                 ]),
             )
             .key("diffserv"),
@@ -388,27 +377,14 @@ pub(super) const TABLES: &[Table] = &[
                     "dual-srchost",
                     "dual-dsthost",
                 ],
-                Names(&[
-                    ("triple-isolate", "\"triple-isolate\""),
-                    ("flowblind", "\"flowblind\""),
-                    ("srchost", "\"srchost\""),
-                    ("dsthost", "\"dsthost\""),
-                    ("hosts", "\"hosts\""),
-                    ("flows", "\"flows\""),
-                    ("dual-srchost", "\"dual-srchost\""),
-                    ("dual-dsthost", "\"dual-dsthost\""),
-                ]),
+                Words,
             )
             .key("flowmode"),
             same(&["wash"], Flag("nowash")),
             same(&["ingress"], Flag("egress")),
             same(
                 &["ack-filter", "ack-filter-aggressive", "no-ack-filter"],
-                Names(&[
-                    ("ack-filter", "\"enabled\""),
-                    ("ack-filter-aggressive", "\"aggressive\""),
-                    ("no-ack-filter", "false"),
-                ]),
+                Names(&["\"enabled\"", "\"aggressive\"", "false"]),
             )
             .key("ack_filter")
             .json("ack-filter"),
@@ -428,25 +404,10 @@ pub(super) const TABLES: &[Table] = &[
                     "docsis",
                     "ethernet",
                 ],
-                Names(&[
-                    ("conservative", "\"conservative\""),
-                    ("pppoa-vcmux", "\"pppoa-vcmux\""),
-                    ("pppoa-llc", "\"pppoa-llc\""),
-                    ("pppoe-vcmux", "\"pppoe-vcmux\""),
-                    ("pppoe-llcsnap", "\"pppoe-llcsnap\""),
-                    ("bridged-vcmux", "\"bridged-vcmux\""),
-                    ("bridged-llcsnap", "\"bridged-llcsnap\""),
-                    ("ipoa-vcmux", "\"ipoa-vcmux\""),
-                    ("ipoa-llcsnap", "\"ipoa-llcsnap\""),
-                    ("pppoe-ptm", "\"pppoe-ptm\""),
-                    ("bridged-ptm", "\"bridged-ptm\""),
-                    ("docsis", "\"docsis\""),
-                    ("ethernet", "\"ethernet\""),
-                ]),
+                Words,
             )
             .key("framing"),
-            same(&["noatm", "atm", "ptm"], Names(&[("noatm", "\"noatm\""), ("atm", "\"atm\""), ("ptm", "\"ptm\"")]))
-                .key("atm"),
+            same(&["noatm", "atm", "ptm"], Words).key("atm"),
             same(&["overhead"], Number),
             same(&["mpu"], Bytes),
             same(&["memlimit"], Unit::Size).zero(),
@@ -458,25 +419,22 @@ pub(super) const TABLES: &[Table] = &[
             without(&["autorate-ingress"], 0, "the rate is not estimated; `bandwidth` holds").json("autorate"),
             without(&["via-ethernet"], 0, ""),
         ],
-        is_prefix: false,
-        required: &[],
-    },
-    Table {
-        name: "htb",
-        rows: &[
+    ),
+    table(
+        "htb",
+        &[
             same(&["r2q"], Count),
             same(&["default"], Count),
             same(&["direct_qlen"], Packets),
             without(&["debug"], 1, NO_EFFECT),
             without(&["offload"], 0, OFFLOAD),
         ],
-        is_prefix: true,
-        required: &[],
-    },
-    Table { name: "hfsc", rows: &[same(&["default"], Count)], is_prefix: true, required: &[] },
-    Table {
-        name: HTB_CLASS,
-        rows: &[
+    )
+    .prefix(),
+    table("hfsc", &[same(&["default"], Count)]).prefix(),
+    table(
+        HTB_CLASS,
+        &[
             same(&["prio"], Count),
             without(&["mtu"], 1, "rates have no tables since Linux 3.8; only the default `burst` depends on it"),
             same(&["mpu"], Bytes).json("mpu_rate"),
@@ -488,7 +446,7 @@ pub(super) const TABLES: &[Table] = &[
             same(&["ceil"], Unit::Rate).zero(),
             same(&["rate"], Unit::Rate),
         ],
-        is_prefix: true,
-        required: &["rate"],
-    },
+    )
+    .prefix()
+    .requires(&["rate"]),
 ];

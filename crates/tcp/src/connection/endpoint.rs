@@ -4,17 +4,18 @@ use std::mem::offset_of;
 use std::sync::Arc;
 
 use ackclock_cc::CongestionControl;
-use ackclock_packet::{Flags, Segment};
+use ackclock_packet::Flags;
 use ackclock_units::{Span, Time, prefetch, prefetch_part};
 
 use crate::connection::answers::{Answers, Reset};
 use crate::connection::fast_open::Opening;
-use crate::connection::handshake::Handshake;
-use crate::connection::icmp::SoftErrors;
+use crate::connection::icmp::soft::SoftErrors;
 use crate::connection::liveness::{Liveness, Silence};
+use crate::connection::ports::Ports;
 use crate::connection::remembered::Metrics;
 use crate::connection::socket::Socket;
 use crate::connection::state::State;
+use crate::connection::syn::Handshake;
 use crate::connection::timers::Timers;
 use crate::loss::Loss;
 use crate::loss::scoreboard::Scoreboard;
@@ -22,22 +23,6 @@ use crate::receiver::Receiver;
 use crate::send::Sender;
 use crate::send::retransmission_timer::{Pending, RetransmissionTimer};
 use crate::{AckRule, Config, Error, GiveUp, MtuProbing, WindowRule};
-
-/// The two port numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ports {
-    /// Ours.
-    pub local: u16,
-    /// The peer's.
-    pub remote: u16,
-}
-
-impl Ports {
-    /// A segment between them with these flags; everything else is zero.
-    pub(crate) fn segment(self, flags: Flags) -> Segment {
-        Segment { source_port: self.local, destination_port: self.remote, flags, ..Segment::default() }
-    }
-}
 
 /// The data that a segment acknowledged, for the application and for measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -8,12 +8,9 @@
 //! - The remembered window (`RTAX_CWND`) is left out: it is used only where it is locked by hand.
 //! - An entry does not expire (Linux drops unused ones after some minutes).
 
-use ackclock_cc::Window;
 use ackclock_units::Span;
 
-use crate::loss::detector::DUP_THRESH;
-use crate::send::Sender;
-use crate::{CaState, RttRule};
+use crate::CaState;
 
 /// The remembered metrics, counted in segments. The default knows nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,13 +28,9 @@ pub struct Metrics {
 /// A window that has had no loss: slow start goes on.
 const NO_THRESHOLD: u64 = 0xffff;
 
-/// The window of a connection without a round trip that can be believed (`tcp_v4_init_sock`),
-/// segments.
-const UNKNOWN: u64 = 2;
-
 impl Metrics {
     /// `tcp_update_metrics`: a connection is over that was in this state.
-    fn learn(&mut self, rtt: Span, deviation: Span, state: CaState, [cwnd, ssthresh]: [u64; 2]) {
+    pub(crate) fn learn(&mut self, rtt: Span, deviation: Span, state: CaState, [cwnd, ssthresh]: [u64; 2]) {
         let known = self.rtt.as_nanos();
         let distance = known.abs_diff(rtt.as_nanos());
         self.rtt = if rtt >= self.rtt { rtt } else { Span::from_nanos(known - distance / 8) };
@@ -54,43 +47,6 @@ impl Metrics {
         } else if self.ssthresh > 0 {
             self.ssthresh = self.ssthresh.max(ssthresh);
         }
-    }
-
-    /// The connection has come to its end: what it has found out. Its segments are those
-    /// of the metrics.
-    pub fn remember(&mut self, sender: &Sender) {
-        let Some(srtt) = sender.rtt.srtt().filter(|_| sender.rtt.backoff() == 0) else {
-            self.rtt = Span::ZERO;
-            return;
-        };
-        let mss = u64::from(sender.negotiated.mss()).max(1);
-        let sizes = [sender.cwnd() / mss, sender.cc.window().ssthresh / mss];
-        self.learn(srtt, sender.rtt.variation() * 4, sender.loss.recovery.state(), sizes);
-        let threshold = sender.loss.detector.threshold();
-        if threshold > self.reordering && threshold != DUP_THRESH {
-            self.reordering = threshold;
-        }
-    }
-
-    /// `tcp_init_metrics`, once the controller has its initial window.
-    pub(crate) fn apply(&self, sender: &mut Sender) {
-        let mss = u64::from(sender.negotiated.mss());
-        let mut window = sender.cc.window();
-        if self.ssthresh > 0 {
-            window.ssthresh = self.ssthresh * mss;
-        }
-        if self.reordering > 0 {
-            sender.loss.detector.reordered_before(u64::from(self.reordering));
-        }
-        let most = if self.rtt > Span::ZERO && sender.rtt.srtt().is_some() {
-            let floor = sender.config.min_rto.least();
-            let quarters = sender.config.transfer.rtt == RttRule::Linux;
-            sender.rtt.recall(self.rtt, self.deviation, floor, quarters);
-            window.ssthresh
-        } else {
-            UNKNOWN * mss
-        };
-        sender.cc.take_over(Window { cwnd: window.cwnd.min(most).max(mss), ..window });
     }
 }
 

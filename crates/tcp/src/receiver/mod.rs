@@ -18,7 +18,7 @@ mod sack;
 mod tuning;
 mod window;
 
-pub(crate) use acks::Context;
+pub(crate) use acks::linux::Context;
 
 use acks::compression::Compression;
 use acks::linux::LinuxAcks;

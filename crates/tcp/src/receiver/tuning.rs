@@ -24,12 +24,9 @@
 
 use ackclock_units::{Span, Time};
 
-use super::Receiver;
 use crate::stack::tuning::{HEADERS, received_size, room_for, true_size};
-use crate::{BufferGrowth, BufferTuning, TuningRules, WindowRule};
+use crate::{BufferGrowth, BufferTuning, TuningRules};
 
-/// The least payload that lets the window grow by data in order (`tcp_event_data_recv`).
-const LEAST_GROWING: u32 = 128;
 /// Half: `tcp_adv_win_scale` = 1, and `TCP_DEFAULT_SCALING_RATIO`, of 256.
 const HALF: u64 = 128;
 /// `tcp_adv_win_scale` = 2.
@@ -83,6 +80,18 @@ impl Tuned {
         self.locked = true;
     }
 
+    /// The rules of the release.
+    #[inline]
+    pub(super) fn law(&self) -> &TuningRules {
+        &self.rules.law
+    }
+
+    /// The largest buffer; `None` if it stays as it is.
+    #[inline]
+    pub(super) fn limit(&self) -> Option<u64> {
+        (!self.locked).then_some(self.rules.most)
+    }
+
     /// The first window is no larger than this.
     pub(super) fn first_window(&self, segment: u64) -> u64 {
         match self.rules.law.first_segments {
@@ -92,6 +101,7 @@ impl Tuned {
     }
 
     /// `tcp_win_from_space`.
+    #[inline]
     pub(super) fn window_of(&self, space: u64) -> u64 {
         // Rounded up: space - (space >> tcp_adv_win_scale).
         match self.ratio {
@@ -148,7 +158,8 @@ impl Tuned {
 
     /// By how much a segment of `payload` bytes widens the window (`tcp_grow_window`), which is
     /// `grown` now; 0 if its memory is out of proportion.
-    fn growth(&self, payload: u64, memory: u64, grown: u64, [announced, measured]: [u64; 2]) -> u64 {
+    #[inline]
+    pub(super) fn growth(&self, payload: u64, memory: u64, grown: u64, [announced, measured]: [u64; 2]) -> u64 {
         let mut memory = self.window_of(memory);
         if memory <= payload {
             return (2 * announced).max(2 * payload);
@@ -202,194 +213,87 @@ impl Tuned {
         };
         Some((window, buffer.min(self.rules.most)))
     }
-}
 
-impl Receiver {
-    /// The part of `space` bytes of memory that is for data.
-    #[inline(never)]
-    pub(super) fn window_of(&self, space: u64) -> u64 {
-        match &self.tuned {
-            Some(tuned) => tuned.window_of(space),
-            None => WindowRule::Linux { most: 0 }.space(space),
-        }
+    /// The handshake is over, and a window of `offered` bytes announced (`tcp_init_buffer_space`);
+    /// returns the buffer in place of one of `buffer` bytes.
+    pub(super) fn begin(&mut self, segment: u64, offered: u64, buffer: u64) -> u64 {
+        self.space = if self.rules.law.ten_segments_at_first { offered.min(10 * segment) } else { offered };
+        self.fixed_up(buffer, segment)
     }
 
-    /// Room for data beyond what is held (`tcp_space`).
+    /// The largest segments show what part of memory data takes (`tcp_measure_rcv_mss`); returns the
+    /// window of a buffer of `buffer` bytes if that part is another one now.
     #[inline]
-    pub(super) fn free_space(&self) -> u64 {
-        if self.tuned.is_some() {
-            return self.window_of(self.buffer.saturating_sub(self.memory_held()));
+    pub(super) fn measure_ratio(&mut self, payload: u32, mss: u32, buffer: u64) -> Option<u64> {
+        if payload <= self.largest {
+            return None;
         }
-        self.space.saturating_sub(self.held())
+        self.largest = payload;
+        if !self.rules.law.measures_ratio {
+            return None;
+        }
+        let memory = received_size(Some(&self.rules.law), mss.into());
+        let ratio = ((u64::from(payload) << 8) / memory).clamp(1, 255);
+        if ratio == self.ratio {
+            return None;
+        }
+        self.ratio = ratio;
+        let window = self.window_of(buffer);
+        self.space = self.space.min(window);
+        Some(window)
     }
 
-    /// The memory of what is held (`sk_rmem_alloc`).
-    #[inline(never)]
-    fn memory_held(&self) -> u64 {
-        let segments = self.held().div_ceil(u64::from(self.peer_segment));
-        segments * received_size(self.tuned.as_ref().map(|tuned| &tuned.rules.law), u64::from(self.mss))
-    }
-
-    /// The handshake is over, and a window of `offered` bytes announced (`tcp_init_buffer_space`).
-    pub(super) fn begin_tuning(&mut self, segment: u64, offered: u64) {
-        let Some(tuned) = &mut self.tuned else { return };
-        tuned.space = if tuned.rules.law.ten_segments_at_first { offered.min(10 * segment) } else { offered };
-        let buffer = tuned.fixed_up(self.buffer, segment);
-        self.take_buffer(buffer);
-    }
-
-    /// Data is about to be taken in, up to `right`: `payload` bytes, with an echoed timestamp and
-    /// its age in milliseconds, if there is one, where segments have `segment` bytes.
-    #[inline(never)]
-    pub(crate) fn tune(&mut self, now: Time, payload: u32, echo: Option<(u32, u32)>, segment: u32) {
-        let (read, drained, measured) = (self.read, self.is_drained(), self.segment_estimate());
-        self.context.segment = segment;
-        self.measure_ratio(payload);
-        let Some(tuned) = &mut self.tuned else { return };
-        let copied_at = if drained { tuned.now } else { now };
-        tuned.now = now;
+    /// Data arrives, and the application has read up to `read`; returns when it copied what it has
+    /// read since the data before.
+    #[inline]
+    pub(super) fn note_reading(&mut self, now: Time, read: u64, drained: bool) -> Option<Time> {
+        let copied_at = if drained { self.now } else { now };
+        self.now = now;
         // By the round trip that was known when it was copied.
-        if tuned.copied.1 == Time::NEVER {
-            tuned.copied = (read, now);
-        } else if read > std::mem::replace(&mut tuned.read, read) {
-            self.adjust_space(read, copied_at, u64::from(segment));
+        if self.copied.1 == Time::NEVER {
+            self.copied = (read, now);
+            return None;
         }
-        if let Some((value, age)) = echo.filter(|_| payload >= measured)
-            && let Some(tuned) = &mut self.tuned
-        {
-            tuned.measure_echo(now, value, age, drained);
-        }
+        (read > std::mem::replace(&mut self.read, read)).then_some(copied_at)
     }
 
-    /// `tcp_rcv_space_adjust`: the application has read up to `read`, at `at`.
-    fn adjust_space(&mut self, read: u64, at: Time, segment: u64) {
-        let beyond = self.reassembly.end().saturating_sub(self.next);
-        let unread = self.next - read;
-        let Some(tuned) = &mut self.tuned else { return };
-        let (from, since) = tuned.copied;
-        if tuned.rtt == 0 || at < since || tuned.between(since, at).as_nanos() < tuned.rtt / 8 {
-            return;
+    /// `tcp_rcv_space_adjust`: the application has read up to `read`, at `at`, with `unread` bytes
+    /// left; returns the window and the buffer that this asks for.
+    #[inline]
+    pub(super) fn adjust_space(
+        &mut self,
+        (read, at): (u64, Time),
+        unread: u64,
+        segment: u64,
+        beyond: u64,
+    ) -> Option<(u64, u64)> {
+        let (from, since) = self.copied;
+        if self.rtt == 0 || at < since || self.between(since, at).as_nanos() < self.rtt / 8 {
+            return None;
         }
         let mut copied = read - from;
-        if tuned.rules.law.unread_apart {
+        if self.rules.law.unread_apart {
             copied = copied.saturating_sub(unread);
         }
-        tuned.copied = (read, at);
-        let enough = if tuned.rules.law.remembers_twice { 2 * copied } else { copied };
-        if enough <= tuned.space {
-            return;
+        self.copied = (read, at);
+        let enough = if self.rules.law.remembers_twice { 2 * copied } else { copied };
+        if enough <= self.space {
+            return None;
         }
-        let wanted = tuned.wanted(copied, segment, beyond);
-        tuned.space = enough;
-        if let Some((window, buffer)) = wanted {
-            self.enlarge(window, buffer);
-        }
+        let wanted = self.wanted(copied, segment, beyond);
+        self.space = enough;
+        wanted
     }
 
-    /// The buffer is to be `buffer` bytes, if that is more, for a window of `window` bytes.
-    fn enlarge(&mut self, window: u64, buffer: u64) {
-        if buffer <= self.buffer {
-            return;
-        }
-        self.take_buffer(buffer);
-        self.clamp = match &self.tuned {
-            Some(tuned) if !tuned.rules.law.bound_by_free => window,
-            _ => self.data_space(),
-        };
+    /// The window and the buffer that data beyond a gap asks for, up to `beyond` bytes from it.
+    #[inline]
+    pub(super) fn wanted_beyond_gap(&self, segment: u64, beyond: u64) -> Option<(u64, u64)> {
+        if self.rules.law.grows_beyond_gaps { self.wanted(self.space, segment, beyond) } else { None }
     }
 
-    /// The largest segments show what part of memory data takes (`tcp_measure_rcv_mss`).
-    fn measure_ratio(&mut self, payload: u32) {
-        let Some(tuned) = &mut self.tuned else { return };
-        if payload <= tuned.largest {
-            return;
-        }
-        tuned.largest = payload;
-        if !tuned.rules.law.measures_ratio {
-            return;
-        }
-        let memory = received_size(Some(&tuned.rules.law), u64::from(self.mss));
-        let ratio = ((u64::from(payload) << 8) / memory).clamp(1, 255);
-        if ratio != tuned.ratio {
-            tuned.ratio = ratio;
-            let window = tuned.window_of(self.buffer);
-            tuned.space = tuned.space.min(window);
-            self.clamp = window;
-        }
-    }
-
-    /// Data arrived in order (`tcp_event_data_recv`); whether the window grew.
-    pub(super) fn tune_in_order(&mut self, now: Time, payload: u32) -> bool {
-        let (next, window, drained) = (self.next, self.last_window, self.is_drained());
-        if let Some(tuned) = &mut self.tuned {
-            tuned.measure_window(now, next, window, drained);
-        }
-        payload >= LEAST_GROWING && self.grow_tuned(payload)
-    }
-
-    /// Data filled a gap, all or in part: it counts as in order where what lies beyond one does not
-    /// widen the window.
-    pub(super) fn tune_filled_gap(&mut self, now: Time, payload: u32) {
-        let Some(tuned) = &self.tuned else { return };
-        if tuned.rules.law.in_order_alone {
-            self.tune_in_order(now, payload);
-        }
-    }
-
-    /// Data beyond a gap is about to be taken in (`tcp_data_queue_ofo`); whether the window grew.
-    pub(super) fn grow_beyond(&mut self, payload: u32) -> bool {
-        let in_order_alone = self.tuned.as_ref().is_some_and(|tuned| tuned.rules.law.in_order_alone);
-        !in_order_alone && self.grow_tuned(payload)
-    }
-
-    /// Tunes the buffer after data beyond a gap was taken in.
-    pub(super) fn tune_beyond_gap(&mut self) {
-        let segment = u64::from(self.context.segment);
-        let beyond = self.reassembly.end().saturating_sub(self.next);
-        let Some(tuned) = &self.tuned else { return };
-        let (most, locked) = (tuned.rules.most, tuned.locked);
-        if tuned.rules.law.grows_beyond_gaps
-            && let Some(tuned) = &self.tuned
-            && let Some((window, buffer)) = tuned.wanted(tuned.space, segment, beyond)
-        {
-            self.enlarge(window, buffer);
-        }
-        let memory = self.memory_held();
-        if memory >= self.buffer {
-            // tcp_clamp_window
-            if !locked && self.buffer < most {
-                self.take_buffer(memory.min(most));
-            }
-            if memory > self.buffer {
-                self.grown = self.clamp.min(2 * segment).max(1);
-            }
-        }
-    }
-
-    /// `tcp_grow_window`; whether it grew.
-    fn grow_tuned(&mut self, payload: u32) -> bool {
-        let Some(tuned) = &self.tuned else { return false };
-        let free = self.free_space();
-        let most = match tuned.rules.law.bound_by_free {
-            true => self.clamp.min(free),
-            false if self.grown >= free => return false,
-            false => self.clamp,
-        };
-        let sizes = [self.context.segment, self.segment_estimate()].map(u64::from);
-        let memory = received_size(self.tuned.as_ref().map(|tuned| &tuned.rules.law), u64::from(self.mss));
-        let room = most.saturating_sub(self.grown);
-        if room == 0 {
-            return false;
-        }
-        let growth = tuned.growth(payload.into(), memory, self.grown, sizes);
-        self.grown += room.min(growth);
-        growth > 0
-    }
-}
-
-impl Tuned {
     /// `tcp_rcv_rtt_measure_ts`: the age of a timestamp that data echoes.
-    fn measure_echo(&mut self, now: Time, value: u32, age: u32, drained: bool) {
+    #[inline]
+    pub(super) fn measure_echo(&mut self, now: Time, value: u32, age: u32, drained: bool) {
         if self.rules.law.shorter_at_once && self.last_echo.replace(value) == Some(value) {
             return;
         }
@@ -403,7 +307,8 @@ impl Tuned {
     }
 
     /// `tcp_rcv_rtt_measure`: the time that a window of data takes.
-    fn measure_window(&mut self, now: Time, next: u64, window: u64, drained: bool) {
+    #[inline]
+    pub(super) fn measure_window(&mut self, now: Time, next: u64, window: u64, drained: bool) {
         if let Some((edge, since)) = self.window {
             if next < edge {
                 return;

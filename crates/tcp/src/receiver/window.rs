@@ -11,8 +11,10 @@
 //! automatic tuning of the buffer is not modelled: it stays as large as it was set.
 
 use ackclock_packet::{Flags, Segment};
+use ackclock_units::Time;
 
 use super::Receiver;
+use crate::stack::tuning::received_size;
 use crate::{StateRules, WindowRule};
 
 /// The largest window field.
@@ -21,6 +23,8 @@ const MAX_FIELD: u64 = u16::MAX as u64;
 const MAX_SHIFT: u8 = 14;
 /// The smallest buffer (Linux `SOCK_MIN_RCVBUF`).
 const MIN_BUFFER: u64 = 2304;
+/// The least payload that lets Linux's window grow (`tcp_event_data_recv`).
+pub(super) const LEAST_GROWING: u32 = 128;
 /// `TCP_INIT_CWND`.
 const LINUX_FIRST_COPY: u64 = 10;
 
@@ -130,7 +134,10 @@ impl Receiver {
         match self.window_rule {
             WindowRule::Rfc => {}
             WindowRule::Linux { .. } => {
-                self.begin_tuning(segment.into(), offered);
+                if let Some(tuned) = &mut self.tuned {
+                    let buffer = tuned.begin(segment.into(), offered, self.buffer);
+                    self.take_buffer(buffer);
+                }
                 let (space, segment) = (self.data_space(), u64::from(segment));
                 self.clamp = space.min(MAX_FIELD << shift);
                 // One segment stays in reserve.
@@ -369,5 +376,131 @@ impl Receiver {
     fn is_overlong(&self, segment: &Segment, right: u64) -> bool {
         let data = right - u64::from(segment.flags.contains(Flags::FIN));
         data > self.edge() && !self.is_drained()
+    }
+
+    // A buffer that is tuned.
+
+    /// The part of `space` bytes of memory that is for data.
+    #[inline(never)]
+    fn window_of(&self, space: u64) -> u64 {
+        match &self.tuned {
+            Some(tuned) => tuned.window_of(space),
+            None => WindowRule::Linux { most: 0 }.space(space),
+        }
+    }
+
+    /// Room for data beyond what is held (`tcp_space`).
+    #[inline]
+    pub(super) fn free_space(&self) -> u64 {
+        if self.tuned.is_some() {
+            return self.window_of(self.buffer.saturating_sub(self.memory_held()));
+        }
+        self.space.saturating_sub(self.held())
+    }
+
+    /// The memory of what is held (`sk_rmem_alloc`).
+    #[inline(never)]
+    fn memory_held(&self) -> u64 {
+        let segments = self.held().div_ceil(u64::from(self.peer_segment));
+        segments * received_size(self.tuned.as_ref().map(|tuned| tuned.law()), u64::from(self.mss))
+    }
+
+    /// Data is about to be taken in, up to `right`: `payload` bytes, with an echoed timestamp and
+    /// its age in milliseconds, if there is one, where segments have `segment` bytes.
+    #[inline(never)]
+    pub(crate) fn tune(&mut self, now: Time, payload: u32, echo: Option<(u32, u32)>, segment: u32) {
+        let (read, drained, measured) = (self.read, self.is_drained(), self.segment_estimate());
+        self.context.segment = segment;
+        let Some(tuned) = &mut self.tuned else { return };
+        if let Some(window) = tuned.measure_ratio(payload, self.mss, self.buffer) {
+            self.clamp = window;
+        }
+        if let Some(at) = tuned.note_reading(now, read, drained) {
+            let beyond = self.reassembly.end().saturating_sub(self.next);
+            if let Some(wanted) = tuned.adjust_space((read, at), self.next - read, segment.into(), beyond) {
+                self.enlarge(wanted);
+            }
+        }
+        if let Some((value, age)) = echo.filter(|_| payload >= measured)
+            && let Some(tuned) = &mut self.tuned
+        {
+            tuned.measure_echo(now, value, age, drained);
+        }
+    }
+
+    /// The buffer is to be `buffer` bytes, if that is more, for a window of `window` bytes.
+    fn enlarge(&mut self, (window, buffer): (u64, u64)) {
+        if buffer <= self.buffer {
+            return;
+        }
+        self.take_buffer(buffer);
+        self.clamp = match &self.tuned {
+            Some(tuned) if !tuned.law().bound_by_free => window,
+            _ => self.data_space(),
+        };
+    }
+
+    /// Data arrived in order (`tcp_event_data_recv`); whether the window grew.
+    pub(super) fn tune_in_order(&mut self, now: Time, payload: u32) -> bool {
+        let (next, window, drained) = (self.next, self.last_window, self.is_drained());
+        if let Some(tuned) = &mut self.tuned {
+            tuned.measure_window(now, next, window, drained);
+        }
+        payload >= LEAST_GROWING && self.grow_tuned(payload)
+    }
+
+    /// Data filled a gap, all or in part: it counts as in order where what lies beyond one does not
+    /// widen the window.
+    pub(super) fn tune_filled_gap(&mut self, now: Time, payload: u32) {
+        if self.tuned.as_ref().is_some_and(|tuned| tuned.law().in_order_alone) {
+            self.tune_in_order(now, payload);
+        }
+    }
+
+    /// Data beyond a gap is about to be taken in (`tcp_data_queue_ofo`); whether the window grew.
+    pub(super) fn grow_beyond(&mut self, payload: u32) -> bool {
+        let in_order_alone = self.tuned.as_ref().is_some_and(|tuned| tuned.law().in_order_alone);
+        !in_order_alone && self.grow_tuned(payload)
+    }
+
+    /// Tunes the buffer after data beyond a gap was taken in.
+    pub(super) fn tune_beyond_gap(&mut self) {
+        let segment = u64::from(self.context.segment);
+        let Some(tuned) = &self.tuned else { return };
+        let limit = tuned.limit();
+        let beyond = self.reassembly.end().saturating_sub(self.next);
+        if let Some(wanted) = tuned.wanted_beyond_gap(segment, beyond) {
+            self.enlarge(wanted);
+        }
+        let memory = self.memory_held();
+        if memory >= self.buffer {
+            // tcp_clamp_window
+            if let Some(most) = limit.filter(|&most| self.buffer < most) {
+                self.take_buffer(memory.min(most));
+            }
+            if memory > self.buffer {
+                self.grown = self.clamp.min(2 * segment).max(1);
+            }
+        }
+    }
+
+    /// `tcp_grow_window`; whether it grew.
+    fn grow_tuned(&mut self, payload: u32) -> bool {
+        let Some(tuned) = &self.tuned else { return false };
+        let free = self.free_space();
+        let most = match tuned.law().bound_by_free {
+            true => self.clamp.min(free),
+            false if self.grown >= free => return false,
+            false => self.clamp,
+        };
+        let sizes = [self.context.segment, self.segment_estimate()].map(u64::from);
+        let memory = received_size(Some(tuned.law()), u64::from(self.mss));
+        let room = most.saturating_sub(self.grown);
+        if room == 0 {
+            return false;
+        }
+        let growth = tuned.growth(payload.into(), memory, self.grown, sizes);
+        self.grown += room.min(growth);
+        growth > 0
     }
 }

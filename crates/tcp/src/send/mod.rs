@@ -10,6 +10,7 @@ pub(crate) mod offload;
 pub(crate) mod pacing;
 pub(crate) mod persist;
 pub(crate) mod pmtu;
+mod remembered;
 pub(crate) mod retransmission_timer;
 pub(crate) mod rtt;
 pub(crate) mod segmentation;

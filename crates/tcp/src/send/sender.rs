@@ -292,7 +292,7 @@ impl Sender {
         let flight = self.flight(now);
         self.cc.on_established(&flight);
         if let Some(metrics) = recalled {
-            metrics.apply(self);
+            self.apply(&metrics);
         }
         self.cc.on_ecn(self.ecn.usable_feedback());
         if self.cc.needs() != self.observer.needs {

@@ -1,9 +1,8 @@
 //! The knobs of a host: everything about an endpoint that differs between stacks.
 
 use ackclock_cc::EcnFeedback;
-use ackclock_units::Span;
-use ackclock_units::named;
 use ackclock_units::parameter::{Choice, Configurable, Domain, Named as _, Setting, Value, Visitor};
+use ackclock_units::{Span, configuration, named};
 
 use crate::stack::loss::TimerRelease;
 use crate::stack::tuning::payload_of_bare_buffers;
@@ -656,45 +655,33 @@ impl Configurable for LossDetector {
     }
 }
 
+configuration! {
 /// Parameters of Tahoe and Reno.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BerkeleyRules {
     /// Duplicate ACKs begin nothing until all is acknowledged that had been sent when the last fast
     /// retransmit or timeout was (ns-2's `bugFix_`; RFC 2582 section 5). Default false: neither the
     /// releases of Berkeley nor RFC 2581 have it.
-    pub bugfix: bool,
+    pub bugfix: bool = false
+        => ("no fast retransmit for data sent before the last retransmission or timeout": Domain::Flag, "RFC 2582 s5");
+}
 }
 
-impl Configurable for BerkeleyRules {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let meaning = "no fast retransmit for data sent before the last retransmission or timeout";
-        v.setting("bugfix", meaning, Domain::Flag, "RFC 2582 s5", &mut self.bugfix);
-    }
-}
+const RR_TCP: &str = "ICSI TR-02-006";
+const SHARE: Domain = Domain::Number(0.0, 1.0, "");
 
-defaults! {
+configuration! {
 /// Parameters of RR-TCP.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RrRules {
     /// Reordering lengths that are remembered. Default 1000.
-    pub history: u16 = 1000;
+    pub history: u16 = 1000 => ("reordering lengths that RR-TCP remembers": Domain::Whole(1, 10_000, ""), RR_TCP);
     /// The share of reordering that is to cause no false fast retransmit (FA ratio), at the start.
     /// Default 0.9, the paper's example of a fixed one.
-    pub initial_ratio: f64 = 0.9;
+    pub initial_ratio: f64 = 0.9 => ("share of reordering without false retransmits at the start": SHARE, RR_TCP);
     /// The increment by a false fast retransmit (S). Default 0.01.
-    pub step: f64 = 0.01;
+    pub step: f64 = 0.01 => ("increase of that share by a false fast retransmit": SHARE, RR_TCP);
 }
-}
-
-impl Configurable for RrRules {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let (source, share) = ("ICSI TR-02-006", Domain::Number(0.0, 1.0, ""));
-        let history = Domain::Whole(1, 10_000, "");
-        v.setting("history", "reordering lengths that RR-TCP remembers", history, source, &mut self.history);
-        let meaning = "share of reordering without false retransmits at the start";
-        v.setting("initial_ratio", meaning, share, source, &mut self.initial_ratio);
-        v.setting("step", "increase of that share by a false fast retransmit", share, source, &mut self.step);
-    }
 }
 
 defaults! {

@@ -1,6 +1,6 @@
 //! Disciplines over others, which have to know what would leave next and what a packet is.
 
-use ackclock_aqm::{Backlog, Counters, Entry, Probe};
+use ackclock_aqm::{Backlog, Books, Entry, Probe};
 
 use super::*;
 
@@ -54,12 +54,8 @@ impl QueueDisc<Framed> for Tbf {
         self.queue.peek()
     }
 
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.queue.counters()
+    fn books(&self) -> &Books {
+        self.queue.books()
     }
 
     fn probe(&self) -> Probe {
@@ -72,7 +68,7 @@ impl QueueDisc<Framed> for Tbf {
 #[derive(Debug)]
 struct Prio {
     classes: [Box<dyn QueueDisc<Framed>>; 3],
-    counters: Counters,
+    books: Books,
 }
 
 impl QueueDisc<Framed> for Prio {
@@ -82,7 +78,7 @@ impl QueueDisc<Framed> for Prio {
             (false, 46) => 1,
             _ => 2,
         };
-        self.counters.admit(packet.wire_len());
+        self.books.admit(packet.wire_len());
         self.classes[class].enqueue(now, packet, drops);
     }
 
@@ -91,7 +87,7 @@ impl QueueDisc<Framed> for Prio {
         for class in &mut self.classes {
             match class.dequeue(now, drops) {
                 Dequeue::Packet(entry) => {
-                    self.counters.dequeued.add(entry.packet.wire_len());
+                    self.books.release(entry.packet.wire_len());
                     return Dequeue::Packet(entry);
                 }
                 Dequeue::NotBefore(at) => earliest = earliest.into_iter().chain([at]).min(),
@@ -106,19 +102,15 @@ impl QueueDisc<Framed> for Prio {
         self.classes.iter().find_map(|class| class.peek())
     }
 
+    fn books(&self) -> &Books {
+        &self.books
+    }
+
     fn backlog(&self) -> Backlog {
         self.classes
             .iter()
             .map(|class| class.backlog())
             .fold(Backlog::default(), |a, b| Backlog { packets: a.packets + b.packets, bytes: a.bytes + b.bytes })
-    }
-
-    fn counters(&self) -> &Counters {
-        &self.counters
-    }
-
-    fn probe(&self) -> Probe {
-        Probe::default()
     }
 }
 
@@ -171,7 +163,7 @@ fn a_law_below_a_token_bucket_may_decide_otherwise() {
 #[test]
 fn classes_are_told_apart_by_what_a_packet_is() {
     let paced = shaper::Paced::new(pfifo(10), Span::from_micros(2500));
-    let prio = Prio { classes: [Box::new(paced), pfifo(10), pfifo(10)], counters: Counters::default() };
+    let prio = Prio { classes: [Box::new(paced), pfifo(10), pfifo(10)], books: Books::default() };
     let mut link = Link::new(LinkConfig { delay: Span::ZERO, ..config() }, Box::new(prio), random("link"));
     let classes = [(0, false), (0, false), (46, true), (0, true), (46, false), (10, false)];
     let packets = (0..)

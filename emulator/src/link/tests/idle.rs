@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ackclock_aqm::{
-    Backlog, Blue, BlueConfig, Cobalt, CobaltConfig, Counters, DualPi2, DualPi2Config, Entry, Probe, Red, RedConfig,
+    Blue, BlueConfig, Books, Cobalt, CobaltConfig, DualPi2, DualPi2Config, Entry, Probe, Red, RedConfig,
 };
 
 use super::*;
@@ -40,12 +40,8 @@ impl QueueDisc<Framed> for Told {
         self.queue.peek()
     }
 
-    fn backlog(&self) -> Backlog {
-        QueueDisc::<Framed>::backlog(&self.queue)
-    }
-
-    fn counters(&self) -> &Counters {
-        QueueDisc::<Framed>::counters(&self.queue)
+    fn books(&self) -> &Books {
+        QueueDisc::<Framed>::books(&self.queue)
     }
 
     fn probe(&self) -> Probe {

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ackclock_aqm::{Backlog, ChangeError, Counters, DropReason, Entry, Probe};
+use ackclock_aqm::{Books, ChangeError, DropReason, Entry, Probe};
 
 use super::*;
 use crate::{Action, Decision};
@@ -59,12 +59,8 @@ impl QueueDisc<Framed> for Paced {
         self.queue.peek()
     }
 
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn counters(&self) -> &Counters {
-        self.queue.counters()
+    fn books(&self) -> &Books {
+        self.queue.books()
     }
 
     fn probe(&self) -> Probe {
@@ -77,8 +73,7 @@ impl QueueDisc<Framed> for Paced {
 #[derive(Debug, Default)]
 pub(super) struct Timed {
     waiting: Vec<Entry<Framed>>,
-    backlog: Backlog,
-    counters: Counters,
+    books: Books,
 }
 
 const NEVER: u32 = u32::MAX;
@@ -92,16 +87,15 @@ fn due(entry: &Entry<Framed>) -> Time {
 
 impl QueueDisc<Framed> for Timed {
     fn enqueue(&mut self, now: Time, packet: Framed, _drops: &mut Drops<Framed>) {
-        self.counters.admit(packet.wire_len());
-        self.backlog.add(packet.wire_len());
+        self.books.admit(packet.wire_len());
         self.waiting.push(Entry { packet, enqueued_at: now });
     }
 
     fn dequeue(&mut self, now: Time, _drops: &mut Drops<Framed>) -> Dequeue<Framed> {
         if let Some(index) = self.waiting.iter().position(|entry| due(entry) <= now) {
             let entry = self.waiting.remove(index);
-            self.counters.dequeued.add(entry.packet.wire_len());
-            self.backlog.remove(entry.packet.wire_len());
+            self.books.take(entry.packet.wire_len());
+            self.books.release(entry.packet.wire_len());
             return Dequeue::Packet(entry);
         }
         self.waiting.iter().map(due).min().map_or(Dequeue::Empty, Dequeue::NotBefore)
@@ -111,16 +105,8 @@ impl QueueDisc<Framed> for Timed {
         self.waiting.iter().min_by_key(|entry| due(entry))
     }
 
-    fn backlog(&self) -> Backlog {
-        self.backlog
-    }
-
-    fn counters(&self) -> &Counters {
-        &self.counters
-    }
-
-    fn probe(&self) -> Probe {
-        Probe::default()
+    fn books(&self) -> &Books {
+        &self.books
     }
 }
 
@@ -259,12 +245,8 @@ fn a_queue_does_not_hold_packets_back_until_now() {
             self.0.peek()
         }
 
-        fn backlog(&self) -> Backlog {
-            self.0.backlog()
-        }
-
-        fn counters(&self) -> &Counters {
-            self.0.counters()
+        fn books(&self) -> &Books {
+            self.0.books()
         }
 
         fn probe(&self) -> Probe {

@@ -8,7 +8,6 @@
 
 use ackclock_units::{Span, Time};
 
-use super::Context;
 use crate::{DelayedAck, Ticks};
 
 /// `TCP_DELACK_MAX`.
@@ -20,6 +19,25 @@ const MOST_UNPUSHED: Span = Span::from_millis(500);
 const DEFAULT_SEGMENT: u32 = 536;
 /// `TCP_MIN_MSS`.
 const LEAST_SEGMENT: u32 = 88;
+
+/// The endpoint's knowledge apart from the arriving data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context {
+    /// The segment has PSH set.
+    pub(crate) pushed: bool,
+    /// The segment has FIN set.
+    pub(crate) last: bool,
+    pub(crate) srtt: Option<Span>,
+    pub(crate) rto: Span,
+    /// The MSS that was announced less the options that data carries (`advmss`).
+    pub(crate) segment: u32,
+}
+
+impl Default for Context {
+    fn default() -> Context {
+        Context { pushed: false, last: false, srtt: None, rto: Span::from_secs(1), segment: 1460 }
+    }
+}
 
 /// `icsk_ack`.
 #[derive(Debug)]

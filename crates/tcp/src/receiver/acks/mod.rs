@@ -3,33 +3,15 @@
 
 use ackclock_units::{Span, Time};
 
+use super::window::LEAST_GROWING;
 use super::{Arrived, Receiver};
-use crate::{AckRule, WindowRule};
+use crate::{AckRule, SackCompression, WindowRule};
 
 pub(super) mod compression;
 pub(super) mod linux;
 
-/// The least payload that lets Linux's window grow (`tcp_event_data_recv`).
-const LEAST_GROWING: u32 = 128;
-
-/// The endpoint's knowledge apart from the arriving data.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Context {
-    /// The segment has PSH set.
-    pub(crate) pushed: bool,
-    /// The segment has FIN set.
-    pub(crate) last: bool,
-    pub(crate) srtt: Option<Span>,
-    pub(crate) rto: Span,
-    /// The MSS that was announced less the options that data carries (`advmss`).
-    pub(crate) segment: u32,
-}
-
-impl Default for Context {
-    fn default() -> Context {
-        Context { pushed: false, last: false, srtt: None, rto: Span::from_secs(1), segment: 1460 }
-    }
-}
+use compression::BLOCKS;
+use linux::Context;
 
 impl Receiver {
     // Pending ACKs.
@@ -344,5 +326,96 @@ impl Receiver {
         } else if self.ack_at == Time::NEVER {
             self.ack_at = self.ticks.expiry(now, self.linux_acks.policy.timeout);
         }
+    }
+
+    // ACKs of data beyond a gap.
+
+    /// Compresses ACKs from now on, as agreed in the handshake.
+    pub(crate) fn compress(&mut self, rules: Option<SackCompression>) {
+        self.compression.set_rules(rules);
+    }
+
+    /// Data beyond a gap came, and is about to be taken in: it is acknowledged now or, where ACKs
+    /// are compressed, soon.
+    pub(super) fn acknowledge_gap(&mut self, now: Time, payload: u32) {
+        let by_rule = self.ack_rule == AckRule::Linux;
+        self.out_of_order();
+        if by_rule {
+            self.linux_acks.owe();
+            let grown = if self.tuned.is_some() { self.grow_beyond(payload) } else { self.grow_window(payload) };
+            if grown {
+                self.linux_acks.quick_once();
+            }
+        }
+        if self.compression.take_reported() {
+            // tcp_event_ack_sent has taken the mark away by which tcp_ack_snd_check knows that an
+            // ACK is owed.
+            self.linux_acks.settle();
+            return;
+        }
+        if !self.compression.is_on() {
+            self.ack_now = true;
+            self.acknowledged_out_of_order();
+            return;
+        }
+        let hurries = if by_rule {
+            let much = self.linux_acks.is_much(self.next - self.last_ack_sent);
+            much && self.linux_window() >= self.last_window || self.linux_acks.is_quick()
+        } else {
+            let much = self.next - self.last_ack_sent > u64::from(self.peer_segment);
+            let quick = self.quick_left > 0;
+            self.quick_left = self.quick_left.saturating_sub(1);
+            much || quick || self.grows_by_policy()
+        };
+        if self.ack_now || hurries {
+            self.ack_now = true;
+            return;
+        }
+        let idle = !self.compression.holds();
+        match self.compression.wait(self.next, self.context.srtt.unwrap_or(Span::ZERO)) {
+            None => self.ack_now = true,
+            Some(wait) if idle => self.ack_at = self.ack_at.min(now + wait),
+            Some(_) => {}
+        }
+    }
+
+    /// The left edge has moved, by a segment at most. If a gap remains, the ACK that says so is
+    /// among the first with its acknowledgment.
+    pub(super) fn count_progress(&mut self) {
+        let (segment, quick) = if self.ack_rule == AckRule::Linux {
+            (self.linux_acks.segment(), self.linux_acks.is_quick())
+        } else {
+            (self.peer_segment, self.quick_left > 0 || self.grown < self.buffer)
+        };
+        if self.has_gap() && !quick && self.next - self.last_ack_sent <= u64::from(segment) {
+            self.compression.wait(self.next, Span::ZERO);
+        }
+    }
+
+    /// The window grows, for data beyond a gap as for any, and all of it is acknowledged meanwhile.
+    fn grows_by_policy(&mut self) -> bool {
+        let grows = self.grown < self.buffer;
+        if grows {
+            self.grown += 2 * u64::from(self.peer_segment);
+        }
+        grows
+    }
+
+    /// The ACK that waited has left before the segment in hand is taken in.
+    pub(crate) fn reported_before(&mut self) {
+        self.compression.report();
+    }
+
+    /// Data in `left..right`, beyond a gap, is about to be taken in, with the smoothed RTT `srtt`:
+    /// whether the ACK that waits has to leave first, because it would have another block to
+    /// report.
+    pub(crate) fn reports_before(&mut self, left: u64, right: u64, srtt: Option<Span>) -> bool {
+        self.context.srtt = srtt;
+        if !self.compression.holds() {
+            return false;
+        }
+        let touches = |block: (u64, u64)| left <= block.1 && block.0 <= right;
+        let at = self.reassembly.recent().position(touches);
+        at.unwrap_or_else(|| self.reassembly.recent().count()) >= BLOCKS
     }
 }

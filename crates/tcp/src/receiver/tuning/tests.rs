@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::receiver::Receiver;
 use crate::{DelayedAck, TransferRules, WindowRule};
 
 /// An MSS of 1460, of which timestamps take 12.
@@ -69,7 +70,7 @@ fn the_buffer_follows_the_rate_as_in_each_release() {
     assert_eq!(wanted(&mut receiver, 14_480, 28_960), Some((243_264, 168 * 2984)));
     // 6.18: no cushion: 173,760 by a ratio of 1448 * 256 / 2304 = 160.
     let mut receiver = tuned(TuningRules::LINUX_6_18, 131_072);
-    receiver.measure_ratio(SEGMENT as u32);
+    receiver.tune(Time::ZERO, SEGMENT as u32, None, SEGMENT as u32);
     assert_eq!(receiver.clamp, 131_072 * 160 / 256);
     assert_eq!(wanted(&mut receiver, 14_480, 28_960), Some((173_760, 173_760 * 256 / 160)));
     // No more than tcp_rmem allows.
