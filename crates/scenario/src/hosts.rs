@@ -130,17 +130,22 @@ fn stack(fields: &mut Fields<'_>) -> Option<OwnStackConfig> {
     Some(fields.choose(STACK, first, &kinds, |kind, fields| {
         let own = all.iter().find(|own| own.name() == kind).unwrap_or_else(|| unreachable!("`{kind}` is listed"));
         let mut config = OwnStackConfig::new(Arc::clone(own));
-        parameters::read(fields, kind, &mut config);
-        for (of, text) in config.texts_mut() {
-            *text = fields.or(of.name, text.clone(), TextOf(of.problem));
-        }
-        for (key, expected) in config.idle() {
-            if let Some(entry) = fields.get(key) {
-                fields.reject(key, &entry.node, Problem::new("without effect here", expected));
-            }
-        }
+        settings(fields, &mut config);
         config
     }))
+}
+
+/// Reads the settings of a stack.
+pub(crate) fn settings(fields: &mut Fields<'_>, config: &mut OwnStackConfig) {
+    parameters::read(fields, config.name(), config);
+    for (of, text) in config.texts_mut() {
+        *text = fields.or(of.name, text.clone(), TextOf(of.problem));
+    }
+    for (key, expected) in config.idle() {
+        if let Some(entry) = fields.get(key) {
+            fields.reject(key, &entry.node, Problem::new("without effect here", expected));
+        }
+    }
 }
 
 /// A text of a stack, which says what it expects in place of one that is not valid.
