@@ -72,8 +72,22 @@ struct Need {
 }
 
 /// Keys that a flow sets whose host is a stack, where the stack has them.
-const OF_FLOWS: [&str; 10] =
-    ["app", "cc", "bytes", "start_s", "stop_s", "duration_s", "port", "source_port", "ecn", "segmentation_offload"];
+const OF_FLOWS: [&str; 14] = [
+    "app",
+    "cc",
+    "bytes",
+    "start_s",
+    "stop_s",
+    "duration_s",
+    "port",
+    "source_port",
+    "ecn",
+    "segmentation_offload",
+    "request_bytes",
+    "response_bytes",
+    "think_s",
+    "requests",
+];
 
 /// The values of a key for which others have an effect.
 #[derive(Clone, Debug)]
@@ -160,10 +174,12 @@ impl OwnStack {
     }
 
     /// It can be the host of a flow over TCP (`host = "NAME"` in `[[flows]]`), with a transfer of its
-    /// own between two ports. Such a flow sets the text `app` to `"send"` or `"sink"`, and by these
-    /// names, each where the stack has it: the text `cc`, and the numbers `bytes` (0: without end),
-    /// `start_s`, `stop_s` and `duration_s` (0: none; by closing and by a reset), `port` and
-    /// `source_port`, `ecn` and `segmentation_offload` (0 or 1). The other keys are those of `host`.
+    /// own between two ports. Such a flow sets the text `app` to `"send"` and `"sink"`, or to
+    /// `"request"` and `"serve"`, and by these names, each where the stack has it: the text `cc`, and
+    /// the numbers `bytes` (0: without end), `start_s`, `stop_s` and `duration_s` (0: none; by closing
+    /// and by a reset), `port` and `source_port`, `ecn` and `segmentation_offload` (0 or 1),
+    /// `request_bytes`, `response_bytes`, `think_s` and `requests` (0: without end). The other keys
+    /// are those of `host`.
     #[must_use]
     pub fn carries_flows(mut self) -> OwnStack {
         self.carries_flows = true;
@@ -255,7 +271,7 @@ impl OwnStackConfig {
     #[must_use]
     pub fn receiver(&self) -> OwnStackConfig {
         let mut receiver = self.clone();
-        receiver.set_text("app", "sink");
+        receiver.set_text("app", if self.text("app") == Some("request") { "serve" } else { "sink" });
         let idle: Vec<&str> = receiver.idle().map(|(key, _)| key).collect();
         let OwnStackConfig { stack, values, texts, .. } = &mut receiver;
         for (of, value) in stack.parameters.iter().zip(values).filter(|(of, _)| idle.contains(&of.name)) {
@@ -345,7 +361,7 @@ impl OwnStackConfig {
     /// Returns `true` if it keeps what it does for records ([`OwnStack::observable`]).
     pub fn is_observable(&self) -> bool {
         // A stack that receives has no loss recovery.
-        self.stack.observable && self.text("app") != Some("sink")
+        self.stack.observable && !matches!(self.text("app"), Some("sink" | "serve"))
     }
 
     /// The stack of a host at time 0. Its texts are these.

@@ -30,14 +30,15 @@ const NO_IMAGE: &str = "build one with `crates/uml/build-image DIR` and name it,
                         environment (ACKCLOCK_UML_IMAGE=DIR)";
 
 /// Applications of the first process.
-const APPS: [&str; 3] = ["sink", "send", "command"];
+const APPS: [&str; 5] = ["sink", "send", "request", "serve", "command"];
 
 /// The stack `kernel`.
 pub(crate) fn stack() -> OwnStack {
     OwnStack::new("kernel", |host, values, random| Box::new(KernelHost::new(host, values, random)))
         .text("image", "", |_| None)
         .text("app", "sink", |app| {
-            (!APPS.contains(&app)).then(|| "\"sink\", which receives; \"send\"; or \"command\"".to_owned())
+            let expected = "\"sink\", which receives; \"send\"; \"request\", a client; \"serve\"; or \"command\"";
+            (!APPS.contains(&app)).then(|| expected.to_owned())
         })
         .text("cc", "cubic", |name| {
             (!is_word(name)).then(|| "a congestion controller of the kernel, such as \"cubic\"".to_owned())
@@ -80,10 +81,18 @@ pub(crate) fn stack() -> OwnStack {
         .parameter("stop_s", 0.0, 0.0..=1e6)
         .parameter("ecn", 0.0, 0.0..=1.0)
         .parameter("segmentation_offload", 1.0, 0.0..=1.0)
+        .parameter("request_bytes", 100.0, 1.0..=1e15)
+        .parameter("response_bytes", 10_000.0, 1.0..=1e15)
+        .parameter("think_s", 0.0, 0.0..=1e6)
+        .parameter("requests", 0.0, 0.0..=1e15)
         .parameter("memory_mb", 64.0, 32.0..=4096.0)
         .parameter("patience_s", 60.0, 1.0..=3600.0)
-        .only_with(&["bytes", "start_s", "stop_s", "duration_s", "source_port", "samples"], "app", &["send"])
-        .only_with(&["cc", "port", "buffer", "sample_ms"], "app", &["send", "sink"])
+        .only_with(&["bytes"], "app", &["send"])
+        .only_with(&["start_s", "stop_s", "duration_s", "source_port", "samples"], "app", &["send", "request"])
+        .only_with(&["cc", "port", "buffer"], "app", &["send", "sink", "request", "serve"])
+        .only_with(&["sample_ms"], "app", &["send", "sink", "request"])
+        .only_with(&["request_bytes", "response_bytes"], "app", &["request", "serve"])
+        .only_with(&["think_s", "requests"], "app", &["request"])
         .only_with(&["command", "root"], "app", &["command"])
         .carries_flows()
         .observable()
@@ -137,6 +146,8 @@ struct Report {
     acked: Option<(u64, Time)>,
     received: Option<(u64, Time, Time)>,
     completed: Option<Span>,
+    /// Times from requests to the ends of their responses.
+    responses: Vec<Span>,
     exited: Option<i32>,
 }
 
@@ -356,8 +367,10 @@ fn job(host: &StackHost, values: &[f64], random: &mut Random) -> Result<Vec<Stri
     lines.push(format!("mtu {}", host.mtu));
     lines.extend(host.addresses.iter().map(|address| format!("address {address}")));
     lines.extend(settings(sysctl).into_iter().flatten().map(|(name, value)| format!("sysctl {name} {value}")));
-    let [bytes, start, duration, port, source_port, buffer, sample, gso_segments, stop, ecn, offload, ..] = *values
-    else {
+    let [bytes, start, duration, port, source_port, buffer, sample, gso_segments, ref more @ ..] = *values else {
+        return Err("parameters are missing".to_owned());
+    };
+    let [stop, ecn, offload, request, response, think, requests, ..] = *more else {
         return Err("parameters are missing".to_owned());
     };
     if ecn > 0.0 {
@@ -368,7 +381,9 @@ fn job(host: &StackHost, values: &[f64], random: &mut Random) -> Result<Vec<Stri
         peer.addresses.iter().find(|address| address.is_ipv4() == is_four).or(peer.addresses.first())
     });
     match (app.as_str(), peer) {
-        ("send", None) => return Err("`app = \"send\"` without a path to a host that receives".to_owned()),
+        ("send" | "request", None) => {
+            return Err(format!("`app = \"{app}\"` without a path to a host that receives"));
+        }
         ("command", _) if command.is_empty() || root.is_empty() => {
             return Err("`app = \"command\"` needs a `command`, and `root`, a directory with `/bin/sh`".to_owned());
         }
@@ -391,14 +406,17 @@ fn job(host: &StackHost, values: &[f64], random: &mut Random) -> Result<Vec<Stri
         ("buffer", buffer),
         ("sample_ms", sample),
     ];
-    lines.extend(numbers.map(|(key, value)| format!("{key} {}", value.round() as u64)));
-    if stop > 0.0 {
-        lines.push(format!("stop_ns {}", (stop * 1e9).round() as u64));
+    let mut number = |(key, value): (&str, f64)| lines.push(format!("{key} {}", value.round() as u64));
+    numbers.into_iter().for_each(&mut number);
+    // An image without these needs none.
+    if ["request", "serve"].contains(&app.as_str()) {
+        let of_requests =
+            [("request", request), ("response", response), ("think_ns", think * 1e9), ("requests", requests)];
+        of_requests.into_iter().for_each(&mut number);
     }
-    let gso_segments = if offload <= 0.0 && gso_segments <= 0.0 { 1.0 } else { gso_segments };
-    if gso_segments > 0.0 {
-        lines.push(format!("gso_max_segs {}", gso_segments as u64));
-    }
+    let whole = if offload <= 0.0 && gso_segments <= 0.0 { 1.0 } else { gso_segments };
+    let further = [("stop_ns", stop * 1e9), ("gso_max_segs", whole)];
+    further.into_iter().filter(|&(_, value)| value > 0.0).for_each(number);
     lines.push("end".to_owned());
     let mut messages = vec![String::new()];
     for line in lines {
@@ -469,6 +487,7 @@ impl Report {
             ("got", Some(&[bytes, first, last])) => {
                 self.received = Some((bytes, Time::from_nanos(first), Time::from_nanos(last.max(first))));
             }
+            ("answered", Some(&[_, after])) => self.responses.push(Span::from_nanos(after)),
             ("completed", Some(&[after])) => self.completed = Some(Span::from_nanos(after)),
             ("exited", Some(&[status])) => self.exited = i32::try_from(status).ok(),
             _ => return Err(malformed()),
@@ -496,6 +515,14 @@ impl Report {
         rtts.sort_unstable();
         if let Some(median) = rtts.get(rtts.len() / 2) {
             see("srtt_p50_ms", f64::from(*median) / 1e3);
+        }
+        let mut responses = self.responses.clone();
+        responses.sort_unstable();
+        let quantile = |percent: usize| responses.get(responses.len().saturating_mul(percent) / 100);
+        if let (Some(median), Some(high)) = (quantile(50), quantile(95)) {
+            see("responses", responses.len() as f64);
+            see("response_p50_ms", median.as_secs_f64() * 1e3);
+            see("response_p95_ms", high.as_secs_f64() * 1e3);
         }
         if let Some(after) = self.completed {
             see("completed_s", after.as_secs_f64());

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use ackclock_sim::spec::{
     Application, EndsSpec, FlowGroup, FlowSpec, HostSpec, NodeSpec, OwnStack, OwnStackConfig, PipeSpec,
 };
+use ackclock_traffic::Distribution;
 use ackclock_units::{Span, Time as Instant};
 
 use super::group::{Group, GroupArrivals, MAX_FLOWS};
@@ -26,7 +27,7 @@ use crate::hosts;
 use crate::keys;
 use crate::own::Own;
 use crate::paths::{self, Network};
-use crate::quantity::{Bytes, Flag, OneOf, Problem, Text, Time, Whole};
+use crate::quantity::{Bytes, Flag, OneOf, OrOff, Problem, Text, Time, Whole};
 
 /// The most flows between stacks: each is two hosts, maybe processes with their memory.
 const MOST: usize = 64;
@@ -172,8 +173,7 @@ pub(super) fn read(
     let (mut write_size, mut application) = (FlowSpec::WRITE_SIZE, Application::Bulk);
     let mtu = match &mut sender {
         End::Stack(stack) => {
-            let bulk = OneOf { what: "application of a stack", names: &["bulk"] };
-            fields.choose(keys::APPLICATION, "bulk", &bulk, |_, _| ());
+            application_of(&mut fields, stack, table);
             of_flow(&mut fields, stack, bytes, &times)
         }
         End::Ours(host) => {
@@ -298,6 +298,33 @@ fn receiver(fields: &mut Fields<'_>, sender: &End, place: Place) -> Option<End> 
     };
     section.finish();
     Some(end)
+}
+
+/// Reads the application of a stack that sends: a transfer, or requests.
+fn application_of(fields: &mut Fields<'_>, stack: &mut OwnStackConfig, table: &Table) {
+    let all = OneOf { what: "application of a stack", names: &["bulk", "request"] };
+    let numbers = fields.choose(keys::APPLICATION, "bulk", &all, |kind, fields| {
+        (kind == "request").then(|| {
+            let sizes = [keys::SIZE, keys::RESPONSE].map(|key| {
+                let size = Bytes(1, Distribution::MOST_BYTES);
+                fields.required(key, size, "a size, such as \"20kB\"").unwrap_or(1) as f64
+            });
+            let think = fields.or(keys::THINK, Span::ZERO, Time::Any).as_secs_f64();
+            let count = fields.or("requests", None, OrOff(Whole(1, u64::MAX >> 8))).unwrap_or(0) as f64;
+            [("request_bytes", sizes[0]), ("response_bytes", sizes[1]), ("think_s", think), ("requests", count)]
+        })
+    });
+    let (Some(numbers), Some(entry)) = (numbers, table.get("application")) else { return };
+    if let Some(expected) = stack.set_text("app", "request") {
+        fields.reject("application", &entry.node, Problem::new("not an application of this stack", expected));
+    }
+    for key in ["bytes", "receiver"] {
+        if let Some(entry) = table.get(key) {
+            let problem = Problem::new("not with `request`", "a client and a server of one stack, with `requests`");
+            fields.reject(key, &entry.node, problem);
+        }
+    }
+    numbers.into_iter().for_each(|(key, value)| stack.set_number(key, value));
 }
 
 /// Reads what a stack that sends takes from its flow; returns the MTU.

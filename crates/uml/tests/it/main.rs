@@ -184,6 +184,24 @@ fn kernels_and_endpoints_face_each_other() {
 }
 
 #[test]
+fn a_kernel_answers_requests() {
+    if skips("a_kernel_answers_requests") {
+        return;
+    }
+    let application =
+        "application = { kind = \"request\", size = \"100B\", response = \"10kB\", think = \"100ms\", requests = 9 }";
+    let outcome = run(&flow(&format!("host = \"kernel\"\n{application}\n")));
+    assert!(outcome.broken_off.is_none(), "{:?}", outcome.broken_off);
+    assert_eq!(result(&outcome.summary, 0, "responses"), Some(9.0));
+    // 10 kB are 7 segments, within the initial window: a round trip of 20 ms, and 0.13 and 8.4 ms for
+    // 152 and for 10364 bytes (52 of headers each).
+    let median = result(&outcome.summary, 0, "response_p50_ms").expect("a time");
+    assert!((28.4..30.0).contains(&median), "{median}");
+    // 9 requests of 100 bytes.
+    assert_eq!(outcome.summary.flows[0].progress.delivered_bytes, 900);
+}
+
+#[test]
 fn a_kernel_ends_its_flow_when_told() {
     if skips("a_kernel_ends_its_flow_when_told") {
         return;
@@ -245,7 +263,10 @@ fn settings_of_the_wrong_form_are_refused() {
         ("root = \"relative\"", "the absolute path of a directory"),
         ("memory_mb = 1", "memory_mb"),
         ("bytes = 5", "`app = \"send\"`, without which it has no effect"),
-        ("app = \"command\", cc = \"reno\"", "`app = \"send\"` or `\"sink\"`, without which it has no effect"),
+        (
+            "app = \"command\", cc = \"reno\"",
+            "`app = \"send\"` or `\"sink\"` or `\"request\"` or `\"serve\"`, without which it has no effect",
+        ),
         ("app = \"send\", root = \"/\"", "`app = \"command\"`, without which it has no effect"),
         ("ccc = \"reno\"", "ccc"),
     ] {
