@@ -17,8 +17,9 @@ pub(crate) struct NamedHost {
 const LINUX_6_1: NamedHost = of("linux-6.1", Profile::linux_6_1);
 
 /// The conditions of a host that is a kernel.
-const KERNEL: &str = "a host of ackclock; a Linux kernel carries a flow of `[[flows]]` over a `path` in builds with \
-                      `--features kernel`, on Linux, and a host of `[hosts]` as `stack = \"kernel\"`";
+const KERNEL: &str = "a host of ackclock; a Linux kernel is the host of a flow of `[[flows]]` over a `path`, and with \
+                      `stack = \"kernel\"` one of `[hosts]`, on Linux in builds with the feature `kernel` (`cargo build \
+                      --features kernel`)";
 
 /// Every host.
 const HOSTS: [NamedHost; 12] = [
