@@ -194,6 +194,15 @@ fn stacks_are_hosts_of_flows_over_paths() {
     let again = read(&scenario.resolved(), &own).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(again.spec(0), spec);
 
+    // A setting beside a name.
+    let set = |text: &str| Override { flag: "--set".to_owned(), text: text.to_owned() };
+    let beside = [set("flows.2.host=mine"), set("flows.2.host.depth=7")];
+    let scenario = Scenario::parse_with("own.toml", text.as_bytes(), &beside, &own).expect("a scenario");
+    assert!(scenario.resolved().contains("host = { kind = \"mine\", depth = 7"), "{}", scenario.resolved());
+    let profile = [set("flows.2.host=rfc"), set("flows.2.host.depth=7")];
+    let error = Scenario::parse_with("own.toml", text.as_bytes(), &profile, &own).expect_err("a profile");
+    assert!(error.render(false).contains("`flows.2.host.depth` cannot be set"), "{}", error.render(false));
+
     for (from, to, what) in [
         ("depth = 2", "depth = 20", "expected a number from 0 to 9"),
         ("depth = 2", "cc = \"x\"", "`mine` has no key `cc`"),
