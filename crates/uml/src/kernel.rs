@@ -202,6 +202,10 @@ impl KernelHost {
                 match said.split_once(' ') {
                     None if said == "hello" => job.iter().for_each(|message| guest.tell(message)),
                     None if said == "ready" => is_ready = true,
+                    Some(("failed", what)) if what.starts_with("job ") => {
+                        let expected = "an image of this version, by `crates/uml/build-image DIR`";
+                        return Err(format!("its first process does not know the {what}: expected {expected}"));
+                    }
                     Some(("failed", what)) => return Err(format!("the guest cannot do its job: {what}")),
                     _ => return Err(format!("its first process says `{said}`: expected that of `build-image`")),
                 }
