@@ -4,7 +4,8 @@
 //! with their size classes, links, hosts and programs by id. Every number of the summary is
 //! compared, under the name by which an `[[expect]]` refers to it; the table shows the main ones.
 //! Points with several repetitions on both sides are compared by their means and spreads. Captures
-//! are compared packet by packet ([`captures`]).
+//! are compared packet by packet ([`captures`]). A scenario is run with the settings of either side
+//! ([`runs`]).
 
 mod align;
 mod captures;
@@ -12,12 +13,14 @@ mod comparison;
 mod pair;
 mod parameters;
 mod points;
+mod runs;
 mod select;
 mod shown;
 mod side;
 mod sums;
 mod table;
 
+use ackclock_scenario::Own;
 use anyhow::bail;
 
 use crate::args::compare::CompareArgs;
@@ -26,7 +29,13 @@ use comparison::ResultComparison;
 use side::ResultSide;
 
 /// Compares; the status to end with.
-pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
+pub(crate) fn run(args: &CompareArgs, own: &Own) -> anyhow::Result<u8> {
+    if args.b.is_none() && runs::is_scenario(&args.a) {
+        return runs::compare(args, own);
+    }
+    if !args.set.is_empty() || args.out.is_some() {
+        bail!("--set and --out apply to a scenario, with --a and --b: `ackclock compare FILE.toml --a ... --b ...`");
+    }
     if let Some(b) = &args.b {
         match [&args.a, b].map(|path| captures::is_capture(path)) {
             [true, true] => {
@@ -42,7 +51,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
         }
     }
     if args.within.is_some() {
-        bail!("--within applies to captures");
+        bail!("--within applies to captures, and to a scenario");
     }
     let mut a = ResultSide::read(&args.a, "--a", &args.of_a)?;
     let mut b = ResultSide::read(args.b.as_ref().unwrap_or(&args.a), "--b", &args.of_b)?;

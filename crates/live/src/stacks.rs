@@ -12,10 +12,10 @@
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use ackclock_sim::spec::{LiveSpec, RunSpec};
-use ackclock_sim::{QlogPoint, Recorders, RunError};
-use ackclock_stack::{Neighbour, Stack, StackHost};
-use ackclock_trace::{LiveHost, LiveSummary, QlogRecord};
+use ackclock_sim::spec::{FlowSpec, LiveSpec, RunSpec};
+use ackclock_sim::{CapturePoint, FlowId, QlogPoint, Recorders, RunError};
+use ackclock_stack::{Neighbour, RecoveryEvent, Stack, StackHost, TcpSample};
+use ackclock_trace::{AckRecord, CaptureRecord, LiveHost, LiveSummary, QlogRecord};
 use ackclock_units::outside::Failure;
 use ackclock_units::{Random, Span, Time};
 
@@ -47,13 +47,31 @@ pub(crate) fn run(
     let points = recorders.qlog.as_ref().map_or(&[][..], |recorder| recorder.points);
     for host in &mut hosts {
         host.log = points.iter().position(|point| *point == QlogPoint::Host(host.node));
-        if let (Some(_), Some(stack)) = (host.log, &mut host.stack) {
+        host.sampled = recorders.tcp.is_some().then(|| sent_by(spec, host.node)).flatten().map(|flow| (flow, 0));
+        let captures = recorders.captures.as_ref().map_or(&[][..], |recorder| recorder.points);
+        host.captured = captures.iter().position(|point| is_at(spec, *point, host.node));
+        if let (true, Some(stack)) = (host.log.is_some() || host.sampled.is_some(), &mut host.stack) {
             stack.observe();
         }
     }
     let mut run = StackRun { engine, hosts, recorders, capture, recorded: Time::ZERO, reached: Time::ZERO };
     let failure = run.play(Time::ZERO + spec.duration, progress).err();
     run.finish(Time::ZERO + spec.duration, failure)
+}
+
+/// The flow whose sender is the only one on host `node`.
+fn sent_by(spec: &RunSpec, node: usize) -> Option<FlowId> {
+    let sends = |flow: &FlowSpec| flow.ends.is_some_and(|ends| ends.nodes[0] == node);
+    let mut sent = spec.flows.iter().enumerate().filter(|(_, flow)| sends(flow));
+    let (number, _) = sent.next()?;
+    sent.next().is_none().then_some(FlowId::new(number))
+}
+
+/// Returns true if the end of a flow that is captured is host `node`.
+fn is_at(spec: &RunSpec, point: CapturePoint, node: usize) -> bool {
+    let CapturePoint::Host(host) = point else { return false };
+    let ends = spec.flows.get(host.flow().index()).and_then(|flow| flow.ends);
+    ends.is_some_and(|ends| ends.nodes[usize::from(!host.is_sender())] == node)
 }
 
 /// A host with its stack.
@@ -66,6 +84,10 @@ struct Host {
     kind: &'static str,
     /// Index of the log of its loss recovery, if there is one.
     log: Option<usize>,
+    /// The flow that it sends, if its variables are recorded, and the bytes acknowledged so far.
+    sampled: Option<(FlowId, u64)>,
+    /// Index of the capture of its packets, if there is one.
+    captured: Option<usize>,
     deadline: Time,
     /// It may have something to send now.
     is_awake: bool,
@@ -97,9 +119,23 @@ impl Host {
             stack: Some(config.build(host, random)),
             kind: config.name(),
             log: None,
+            sampled: None,
+            captured: None,
             deadline: Time::ZERO,
             is_awake: true,
         })
+    }
+
+    /// Captures a packet that has reached the host, or left it.
+    fn capture(&self, recorders: &mut Recorders<'_>, at: Time, inbound: bool, packet: &[u8]) -> Result<(), LiveError> {
+        let (Some(capture), Some(recorder)) = (self.captured, &mut recorders.captures) else { return Ok(()) };
+        let bytes = &packet[..packet.len().min(recorder.snaplen as usize)];
+        let length = packet.len() as u32;
+        let record = CaptureRecord { at, capture, interface: 0, bytes, length, inbound: Some(inbound), comment: None };
+        match recorder.sink.record(&record) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(RunError::Interrupted.into()),
+        }
     }
 
     fn fail(&self, failure: Failure) -> LiveError {
@@ -121,6 +157,27 @@ impl Host {
                 Err(self.fail(Failure::new(now, format!("panicked: {text}"))))
             }
         }
+    }
+}
+
+/// A sample as `tcp.csv` has it, after one of so many bytes acknowledged. Linux tells no
+/// `fackets_out`.
+fn variables(sample: &TcpSample, before: u64) -> AckRecord {
+    AckRecord {
+        ack: sample.acked,
+        acked: sample.acked.saturating_sub(before),
+        sacked_out: sample.sacked.into(),
+        fackets_out: 0,
+        retrans_out: sample.retransmitted.into(),
+        lost_out: sample.lost.into(),
+        reordering: sample.reordering,
+        ca_state: sample.ca_state,
+        cwnd: sample.cwnd,
+        ssthresh: sample.ssthresh,
+        pipe: sample.in_flight,
+        rtt: None,
+        srtt: sample.srtt,
+        rto: sample.rto,
     }
 }
 
@@ -175,6 +232,7 @@ impl StackRun<'_> {
                 capture.packet(packet.at, packet.node, CaptureDirection::ToHost, packet.bytes);
             }
             if let Some(host) = self.hosts.iter_mut().find(|host| host.node == packet.node) {
+                host.capture(&mut self.recorders, packet.at, true, packet.bytes)?;
                 host.call(packet.at, |stack| stack.input(packet.at, packet.bytes))?;
                 host.is_awake = true;
             }
@@ -200,19 +258,24 @@ impl StackRun<'_> {
             if let Some(capture) = &mut self.capture {
                 capture.packet(now, node, CaptureDirection::FromHost, &self.engine.buffer()[..len]);
             }
+            self.hosts[number].capture(&mut self.recorders, now, false, &self.engine.buffer()[..len])?;
             self.engine.arrive(now, node, len);
         }
         let host = &mut self.hosts[number];
         host.deadline = host.call(now, |stack| stack.next_deadline())?.unwrap_or(Time::NEVER);
-        if let (Some(log), Some(recorder)) = (host.log, &mut self.recorders.qlog) {
-            let mut taken = ControlFlow::Continue(());
+        if host.log.is_some() || host.sampled.is_some() {
+            let (log, mut sampled, mut taken) = (host.log, host.sampled, ControlFlow::Continue(()));
+            let (world, qlog) = (self.engine.world(), &mut self.recorders.qlog);
             host.call(now, |stack| {
                 stack.observed(&mut |at, event| {
-                    if taken.is_continue() {
+                    if let (Some((flow, acked)), RecoveryEvent::Sampled(sample)) = (&mut sampled, event) {
+                        world.sampled(at.max(now), *flow, variables(&sample, std::mem::replace(acked, sample.acked)));
+                    } else if let (Some(log), Some(recorder), true) = (log, &mut *qlog, taken.is_continue()) {
                         taken = recorder.sink.record(&QlogRecord { at, log, subflow: None, event });
                     }
                 });
             })?;
+            host.sampled = sampled;
             if taken.is_break() {
                 return Err(RunError::Interrupted.into());
             }

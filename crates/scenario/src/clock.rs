@@ -145,8 +145,9 @@ impl Default for Timing {
     }
 }
 
-/// Reads the keys; `nodes` are the hosts, if they could be read.
-pub(crate) fn read(run: &mut Fields<'_>, nodes: Option<&[NodeSpec]>) -> Timing {
+/// Reads the keys; `nodes` are the hosts, if they could be read, and `carried` is `true` if there are
+/// flows between stacks.
+pub(crate) fn read(run: &mut Fields<'_>, nodes: Option<&[NodeSpec]>, carried: bool) -> Timing {
     let mut timing = Timing::default();
     let devices = nodes.is_none_or(|nodes| nodes.iter().any(|node| node.tun.is_some()));
     let replay = run.maybe(("replay", "capture of a live run to replay"), OrOff(Text)).flatten();
@@ -179,7 +180,7 @@ pub(crate) fn read(run: &mut Fields<'_>, nodes: Option<&[NodeSpec]>) -> Timing {
         let error = Diagnostic::new(format!("the {clock} clock requires a host with a device"), &place, label);
         run.push(error.note("expected a section `[hosts.NAME]` with a `tun`"));
     }
-    let stacks = nodes.is_some_and(|nodes| nodes.iter().any(|node| node.stack.is_some()));
+    let stacks = carried || nodes.is_some_and(|nodes| nodes.iter().any(|node| node.stack.is_some()));
     if stacks && devices {
         let title = "hosts with a `tun` beside hosts with a `stack`";
         let error = Diagnostic::new(title, run.place(), "stacks run on the virtual clock");

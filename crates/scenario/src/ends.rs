@@ -142,7 +142,7 @@ fn between<'n>(
 
 /// The path of data between hosts, with its split. Against the direction of the paths it takes the
 /// way back.
-fn way(pipe: &PipeSpec, along: bool) -> (Vec<usize>, Option<SplitSpec>) {
+pub(crate) fn way(pipe: &PipeSpec, along: bool) -> (Vec<usize>, Option<SplitSpec>) {
     match pipe.split.clone() {
         Some(SplitSpec { others, along: acks, back: WayBack::Split(rule), after_handshake, whole_units }) if !along => {
             let back = WayBack::Split(acks);

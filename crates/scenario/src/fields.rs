@@ -454,6 +454,12 @@ impl<'a> Fields<'a> {
         })
     }
 
+    /// The same, of a table whose keys are those of a kind that it does not name.
+    pub(crate) fn finish_of(mut self, kind: &'static str) {
+        self.kind = Some(kind);
+        self.finish();
+    }
+
     /// Reports every key that nobody asked for.
     pub(crate) fn finish(self) {
         for (entry, further) in self.unknown() {

@@ -17,6 +17,7 @@ use crate::quantity::{Flag, Problem, Text, Time, Whole, is_name};
 use crate::report::Diagnostic;
 use crate::schedule;
 pub(crate) use arrivals::MAX_ARRIVALS;
+pub(crate) use carried::{CarriedFlows, are_there as are_carried};
 pub(crate) use group::Group;
 pub use group::MAX_FLOWS;
 use interrupts::FlowInterrupts;
@@ -27,6 +28,7 @@ pub(crate) use traffic::hosts_over_path;
 use traffic::{Load, Traffic};
 
 mod arrivals;
+mod carried;
 mod group;
 mod interrupts;
 mod route;
@@ -170,6 +172,9 @@ fn read<'a>(
     };
     let mut fields = Fields::new(cx, table, path, &item.place).shown_as(shown);
     let id = name(&mut fields, table);
+    if let Some(nodes) = setting.carried.of(index) {
+        return carried::read(fields, id, table, setting, nodes);
+    }
     let parallel = fields.or(keys::COUNT, 1, Whole(1, arrivals::most(table)));
     let each = parallel;
     let stagger = fields.or(("stagger", "time between the starts of successive flows"), Span::ZERO, Time::Any);
@@ -221,6 +226,7 @@ fn read<'a>(
         stagger: if parallel > 1 { stagger } else { Span::ZERO },
         ends,
         among,
+        carriage: None,
         outside: setting.outside,
         start,
         start_jitter,

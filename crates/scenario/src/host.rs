@@ -21,6 +21,9 @@ mod names;
 
 pub(crate) use names::{Hosts, NamedHost};
 
+/// The key, with its meaning.
+pub(crate) const HOST: (&str, &str) = ("host", "profile of both ends: timers, options and rules of a system");
+
 /// A host of this program: its specification, with the profile that it started from.
 #[derive(Clone, Debug)]
 pub(crate) enum Host {
@@ -94,17 +97,16 @@ impl Place {
 /// Reads a host and its knobs. Without the key `host` it is `base`, the other end's, or the
 /// default.
 pub(crate) fn read(fields: &mut Fields<'_>, base: Option<&Host>, place: Place) -> Host {
-    let host =
-        match (fields.maybe(("host", "profile of both ends: timers, options and rules of a system"), Hosts), base) {
-            (None, Some(base)) => with_knobs(fields, place.fitted(base.clone()), true),
-            (None, None) => {
-                if fields.get("host").is_none() {
-                    fields.fill("host", Hosts.show(&names::DEFAULT));
-                }
-                with_knobs(fields, place.filled(names::DEFAULT.host()), false)
+    let host = match (fields.maybe(HOST, Hosts), base) {
+        (None, Some(base)) => with_knobs(fields, place.fitted(base.clone()), true),
+        (None, None) => {
+            if fields.get("host").is_none() {
+                fields.fill("host", Hosts.show(&names::DEFAULT));
             }
-            (Some(name), base) => with_knobs(fields, place.filled(facing(name.host(), base)), false),
-        };
+            with_knobs(fields, place.filled(names::DEFAULT.host()), false)
+        }
+        (Some(name), base) => with_knobs(fields, place.filled(facing(name.host(), base)), false),
+    };
     place.check(fields, &host);
     host
 }
@@ -172,7 +174,7 @@ pub(crate) fn controller(fields: &mut Fields<'_>, host: &EndpointSpec, profile: 
 
 impl NamedHost {
     /// The host as it is out of the box.
-    fn host(self) -> Host {
+    pub(crate) fn host(self) -> Host {
         let Some(profile) = self.profile else { return Host::Smoltcp(SmoltcpSpec::default()) };
         let profile = profile();
         let cc = CcSpec::by_name(profile.cc, &profile.stack());

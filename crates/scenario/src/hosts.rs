@@ -111,6 +111,9 @@ fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<NodeSpec> {
     Some(NodeSpec { name: entry.key.clone(), tun, stack, addresses, netns, mtu, routes, nat, interface })
 }
 
+/// The condition of stacks of QUIC.
+const QUIC: &str = "a build with `--features quic` has quinn's and noq's";
+
 /// The network stack of a host without a device.
 fn stack(fields: &mut Fields<'_>) -> Option<OwnStackConfig> {
     const STACK: (&str, &str) = ("stack", "custom network stack, in place of a device");
@@ -119,28 +122,42 @@ fn stack(fields: &mut Fields<'_>) -> Option<OwnStackConfig> {
     let Some(first) = names.first() else {
         fields.declare(STACK, || Domain::Text("quinn-cubic"));
         if let Some(entry) = fields.get(STACK) {
-            let expected = "no `stack`: this program has none; a build with `--features quic` has quinn's, one with \
-                            `--features kernel` a Linux kernel, and a program of one's own adds others (`main_with`)";
+            let expected = format!(
+                "no `stack`: this program has none; {QUIC}, one with `--features kernel` a Linux kernel, on Linux, and a \
+                 program of one's own adds others (`main_with`)"
+            );
             fields.reject("stack", &entry.node, Problem::new("not a known stack", expected));
         }
         return None;
     };
-    fields.get(STACK)?;
+    let entry = fields.get(STACK)?;
+    let named = entry.node.table().map_or(entry.node.str(), |table| table.get("kind")?.node.str());
+    let is_quic = |name: &&str| name.starts_with("quinn-") || name.starts_with("noq-");
+    if named.filter(is_quic).is_some_and(|name| !names.contains(&name)) {
+        fields.declare(STACK, || Domain::Text("quinn-cubic"));
+        fields.reject("stack", &entry.node, Problem::new("not a stack of this build", format!("another one; {QUIC}")));
+        return None;
+    }
     let kinds = OneOf { what: "stack", names: &names };
     Some(fields.choose(STACK, first, &kinds, |kind, fields| {
         let own = all.iter().find(|own| own.name() == kind).unwrap_or_else(|| unreachable!("`{kind}` is listed"));
         let mut config = OwnStackConfig::new(Arc::clone(own));
-        parameters::read(fields, kind, &mut config);
-        for (of, text) in config.texts_mut() {
-            *text = fields.or(of.name, text.clone(), TextOf(of.problem));
-        }
-        for (key, expected) in config.idle() {
-            if let Some(entry) = fields.get(key) {
-                fields.reject(key, &entry.node, Problem::new("without effect here", expected));
-            }
-        }
+        settings(fields, &mut config);
         config
     }))
+}
+
+/// Reads the settings of a stack.
+pub(crate) fn settings(fields: &mut Fields<'_>, config: &mut OwnStackConfig) {
+    parameters::read(fields, config.name(), config);
+    for (of, text) in config.texts_mut() {
+        *text = fields.or(of.name, text.clone(), TextOf(of.problem));
+    }
+    for (key, expected) in config.idle() {
+        if let Some(entry) = fields.get(key) {
+            fields.reject(key, &entry.node, Problem::new("without effect here", expected));
+        }
+    }
 }
 
 /// A text of a stack, which says what it expects in place of one that is not valid.

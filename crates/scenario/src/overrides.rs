@@ -299,6 +299,8 @@ fn name_to_table(node: &mut Node, key: &str) {
     let kind = match key {
         "receiver" => "host",
         key if NAMED.contains(&key) => "kind",
+        // A stack; the keys of a profile are those of its flow.
+        "host" if node.str().is_some_and(|name| !host::Hosts::names().contains(&name)) => "kind",
         _ => return,
     };
     if let Value::String(_) = node.value {

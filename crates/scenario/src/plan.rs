@@ -7,7 +7,7 @@ use ackclock_units::{Span, Time as Instant};
 use crate::clock::Timing;
 use crate::document::{Node, Value};
 use crate::fields::{Context, Fields};
-use crate::flow::{Group, Setting};
+use crate::flow::{CarriedFlows, Group, Setting};
 use crate::measurement::Window;
 use crate::metric::Shape;
 use crate::paths::Network;
@@ -55,7 +55,8 @@ impl Plan {
                     "the simulated time, such as \"90s\"",
                 );
                 seed = run.or(("seed", "seed of all random numbers"), seed, Whole(0, i64::MAX as u64));
-                timing = clock::read(&mut run, nodes.as_deref());
+                let carried = flow::are_carried(fields.peek("flows"), cx.own);
+                timing = clock::read(&mut run, nodes.as_deref(), carried);
                 run.finish();
             }
             None if fields.get("run").is_none() => fields.missing("run", "a section `[run]` with `duration`"),
@@ -101,13 +102,17 @@ impl Plan {
                 let pipes = paths::read_all(&mut fields, &names, &nodes);
                 let duration = duration.unwrap_or(Span::ZERO);
                 let commands = command::read_all(&mut fields, &nodes, duration);
-                let network = Network { nodes, pipes };
+                let mut network = Network { nodes, pipes };
+                let carried = &CarriedFlows::join(&mut network, fields.peek("flows"), cx.own);
                 let outside = timing.is_outside();
                 let topology = topology.as_ref();
-                let setting = Setting { links: &links, names: &names, network: &network, topology, outside, duration };
+                let (links, names) = (&links, &names);
+                let setting = Setting { links, names, network: &network, carried, topology, outside, duration };
                 let groups = flow::read_all(&mut fields, cx, setting);
                 let workloads = workload::read_all(&mut fields, setting, &groups);
-                let recorded = record::read(&mut fields, &links, &groups, &network.nodes, duration, outside);
+                groups.iter().filter_map(|group| group.carriage.as_ref()).for_each(|of| of.complete(&mut network));
+                let recorded =
+                    record::read(&mut fields, links, &groups, &network.nodes, duration, timing.clock.as_ref());
                 (groups, workloads, recorded, network, commands)
             }
             None => {

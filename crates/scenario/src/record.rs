@@ -1,6 +1,6 @@
 //! `[record]`: what is recorded during a run, for `--out`.
 
-use ackclock_sim::spec::{HostSpec, LinkSpec, NodeSpec, OwnStackConfig, ReorderTap, ReorderingSpec};
+use ackclock_sim::spec::{Clock, HostSpec, LinkSpec, NodeSpec, OwnStackConfig, ReorderTap, ReorderingSpec};
 use ackclock_sim::{CapturePoint, DirectionId, FlowId, QlogPoint, SeriesConfig};
 use ackclock_units::Span;
 
@@ -142,8 +142,9 @@ pub(crate) fn read(
     groups: &[Group],
     nodes: &[NodeSpec],
     duration: Span,
-    outside: bool,
+    clock: Option<&Clock>,
 ) -> RecordSpec {
+    let outside = clock.is_some();
     let expected = "a section `[record]` with `series`, `queue`, `pcap`, `tcp`, `qlog`, `siftr`, `ertt`, `flows`, \
                     `reordering` or `displacement`";
     let mut fields = root.section(("record", "files written with `--out`"), expected);
@@ -154,7 +155,7 @@ pub(crate) fn read(
     let ertt = fields.or(("ertt", "every enhanced round-trip time (FreeBSD's khelp ERTT)"), false, Flag);
     let flows = fields.or(("flows", "every flow of workloads"), false, Flag);
     let series = series(&mut fields, duration, outside);
-    let captures = captures(&mut fields, links, groups, outside);
+    let captures = captures(&mut fields, links, groups, clock);
     let snaplen =
         fields.or(("pcap_snaplen", "captured bytes per packet"), SNAPLEN, Bytes(MIN_SNAPLEN, MAX_SNAPLEN)) as u32;
     let displacement =
@@ -191,7 +192,7 @@ fn qlogs(fields: &mut Fields<'_>, groups: &[Group], nodes: &[NodeSpec]) -> Vec<Q
 }
 
 /// The places at which packets are captured.
-fn captures(fields: &mut Fields<'_>, links: &[LinkSpec], groups: &[Group], outside: bool) -> Vec<Capture> {
+fn captures(fields: &mut Fields<'_>, links: &[LinkSpec], groups: &[Group], clock: Option<&Clock>) -> Vec<Capture> {
     let expected = "an array of link directions and flows, such as [\"bottleneck.forward\", \"reno.0\"], or `false`";
     let Some(entry) = fields.get(("pcap", "captured link directions, flows and ends")) else {
         fields.fill("pcap", false);
@@ -205,10 +206,10 @@ fn captures(fields: &mut Fields<'_>, links: &[LinkSpec], groups: &[Group], outsi
             return Vec::new();
         }
     };
-    if outside && !items.is_empty() {
+    if matches!(clock, Some(Clock::Real | Clock::Replay(_))) && !items.is_empty() {
         let problem = Problem::new(
             "only flows between hosts of the simulator are captured",
-            "none with hosts that have a device or a stack; --record FILE captures a live run",
+            "none with hosts that have a device; --record FILE captures a live run",
         );
         fields.reject("pcap", &entry.node, problem);
         return Vec::new();
@@ -218,6 +219,10 @@ fn captures(fields: &mut Fields<'_>, links: &[LinkSpec], groups: &[Group], outsi
         let found = item.str().map(|name| points(name, links, groups)).unwrap_or_default();
         if found.is_empty() {
             fields.reject("pcap", item, unknown_point(item, links, groups));
+        }
+        if let Some(title) = clock.and_then(|_| found.iter().find_map(|capture| not_with_stacks(capture, groups))) {
+            let problem = Problem::new(title, "flows over a `path`; --record FILE captures all hosts with a stack");
+            fields.reject("pcap", item, problem);
         }
         let is_new = |capture: &Capture| !captures.iter().any(|other| other.point == capture.point);
         let new: Vec<Capture> = found.into_iter().filter(is_new).collect();
@@ -230,6 +235,17 @@ fn captures(fields: &mut Fields<'_>, links: &[LinkSpec], groups: &[Group], outsi
         captures.clear();
     }
     captures
+}
+
+/// Why a place is not captured where hosts have stacks, if it is not.
+fn not_with_stacks(capture: &Capture, groups: &[Group]) -> Option<&'static str> {
+    let CapturePoint::Host(host) = capture.point else {
+        return Some("a link that hosts with a stack use is not captured");
+    };
+    let listed = listed_groups(groups).flat_map(|group| (0..group.count()).map(move |_| group));
+    let group = listed.into_iter().nth(host.flow().index())?;
+    let is_between_hosts = group.ends.is_some() && group.carriage.is_none();
+    is_between_hosts.then_some("a flow between hosts of the file is not captured")
 }
 
 /// The captures of this name: a link direction, a flow, or all flows of a group.

@@ -132,6 +132,8 @@ pub(crate) fn flows(run: &RunSpec) -> IndexVec<FlowId, Flow> {
         let (_, names) = last.insert(known.unwrap_or_else(|| (Arc::clone(&flow.group), SenderNames::new(&flow.group))));
         let streams = Streams::of(run);
         let (schedule, application) = (schedule(streams, flow), application(streams, flow));
+        let carried = names.carried(run, flow);
+        let names = carried.as_ref().unwrap_or(names);
         flows.push(Flow::new(FlowId::new(number), flow, names, schedule, application));
     }
     flows

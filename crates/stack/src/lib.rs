@@ -25,7 +25,7 @@ use ackclock_units::Time;
 use ackclock_units::outside::Failure;
 
 pub use own::{Neighbour, OwnStack, OwnStackConfig, OwnText, StackHost};
-pub use recovery::{LostPacket, RecoveryEvent, RecoveryMetrics, SentPacket};
+pub use recovery::{LostPacket, RecoveryEvent, RecoveryMetrics, SentPacket, TcpSample};
 pub use udp::{Datagram, Transport, UdpHost, read_udp, write_udp};
 
 /// A network stack with its applications: packets in, packets out, time as an argument.

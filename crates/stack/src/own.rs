@@ -59,6 +59,7 @@ pub struct OwnStack {
     needs: Vec<Need>,
     unseeded: Option<&'static str>,
     observable: bool,
+    carries_flows: bool,
     build: Arc<Build>,
 }
 
@@ -69,6 +70,24 @@ struct Need {
     of: &'static str,
     wanted: WantedValue,
 }
+
+/// Keys that a flow sets whose host is a stack, where the stack has them.
+const OF_FLOWS: [&str; 14] = [
+    "app",
+    "cc",
+    "bytes",
+    "start_s",
+    "stop_s",
+    "duration_s",
+    "port",
+    "source_port",
+    "ecn",
+    "segmentation_offload",
+    "request_bytes",
+    "response_bytes",
+    "think_s",
+    "requests",
+];
 
 /// The values of a key for which others have an effect.
 #[derive(Clone, Debug)]
@@ -94,7 +113,7 @@ impl OwnStack {
     ) -> OwnStack {
         let (parameters, texts, needs) = (Vec::new(), Vec::new(), Vec::new());
         let (name, build) = (interned(name), Arc::new(build));
-        OwnStack { name, parameters, texts, needs, unseeded: None, observable: false, build }
+        OwnStack { name, parameters, texts, needs, unseeded: None, observable: false, carries_flows: false, build }
     }
 
     /// One more number that a scenario may set, as a key beside `kind`: its default, and the values
@@ -154,6 +173,24 @@ impl OwnStack {
         self
     }
 
+    /// It can be the host of a flow over TCP (`host = "NAME"` in `[[flows]]`), with a transfer of its
+    /// own between two ports. Such a flow sets the text `app` to `"send"` and `"sink"`, or to
+    /// `"request"` and `"serve"`, and by these names, each where the stack has it: the text `cc`, and
+    /// the numbers `bytes` (0: without end), `start_s`, `stop_s` and `duration_s` (0: none; by closing
+    /// and by a reset), `port` and `source_port`, `ecn` and `segmentation_offload` (0 or 1),
+    /// `request_bytes`, `response_bytes`, `think_s` and `requests` (0: without end). The other keys
+    /// are those of `host`.
+    #[must_use]
+    pub fn carries_flows(mut self) -> OwnStack {
+        self.carries_flows = true;
+        self
+    }
+
+    /// Returns `true` if it can be the host of a flow ([`OwnStack::carries_flows`]).
+    pub fn can_carry_flows(&self) -> bool {
+        self.carries_flows
+    }
+
     /// Its name.
     pub fn name(&self) -> &'static str {
         self.name
@@ -187,7 +224,7 @@ impl fmt::Debug for OwnText {
 
 impl fmt::Debug for OwnStack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let OwnStack { name, parameters, texts, needs, unseeded, observable, build: _ } = self;
+        let OwnStack { name, parameters, texts, needs, unseeded, observable, carries_flows: _, build: _ } = self;
         let mut shown = f.debug_struct("OwnStack");
         shown.field("name", name).field("parameters", parameters).field("texts", texts);
         shown.field("needs", needs).field("unseeded", unseeded).field("observable", observable).finish()
@@ -195,11 +232,21 @@ impl fmt::Debug for OwnStack {
 }
 
 /// A stack with a value for each of its parameters and texts.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct OwnStackConfig {
     stack: Arc<OwnStack>,
     values: Vec<f64>,
     texts: Vec<String>,
+    /// The host of a flow, which sets some of the keys.
+    is_of_flow: bool,
+}
+
+// Not the host's part in a flow, which its texts tell.
+impl fmt::Debug for OwnStackConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let OwnStackConfig { stack, values, texts, is_of_flow: _ } = self;
+        f.debug_struct("OwnStackConfig").field("stack", stack).field("values", values).field("texts", texts).finish()
+    }
 }
 
 // Parameters are finite: their ranges are.
@@ -210,12 +257,63 @@ impl OwnStackConfig {
     pub fn new(stack: Arc<OwnStack>) -> OwnStackConfig {
         let values = stack.parameters.iter().map(|of| of.default).collect();
         let texts = stack.texts.iter().map(|of| of.default.to_owned()).collect();
-        OwnStackConfig { stack, values, texts }
+        OwnStackConfig { stack, values, texts, is_of_flow: false }
     }
 
-    /// Its texts with their values.
+    /// The stack as the host of a flow, the sender or the receiver.
+    pub fn of_flow(stack: Arc<OwnStack>, sends: bool) -> OwnStackConfig {
+        let mut config = OwnStackConfig { is_of_flow: true, ..OwnStackConfig::new(stack) };
+        config.set_text("app", if sends { "send" } else { "sink" });
+        config
+    }
+
+    /// The receiver that is like this sender of a flow: with its settings that apply to receivers.
+    #[must_use]
+    pub fn receiver(&self) -> OwnStackConfig {
+        let mut receiver = self.clone();
+        receiver.set_text("app", if self.text("app") == Some("request") { "serve" } else { "sink" });
+        let idle: Vec<&str> = receiver.idle().map(|(key, _)| key).collect();
+        let OwnStackConfig { stack, values, texts, .. } = &mut receiver;
+        for (of, value) in stack.parameters.iter().zip(values).filter(|(of, _)| idle.contains(&of.name)) {
+            *value = of.default;
+        }
+        for (of, text) in stack.texts.iter().zip(texts).filter(|(of, _)| idle.contains(&of.name)) {
+            of.default.clone_into(text);
+        }
+        receiver
+    }
+
+    /// Sets a text, if the stack has it; returns what is expected in place of one that is not valid.
+    pub fn set_text(&mut self, name: &str, text: &str) -> Option<String> {
+        let found = self.stack.texts.iter().position(|of| of.name == name)?;
+        text.clone_into(&mut self.texts[found]);
+        (self.stack.texts[found].problem)(text)
+    }
+
+    /// Sets a number to a value in its range, if the stack has it.
+    pub fn set_number(&mut self, name: &str, value: f64) {
+        if let Some(found) = self.stack.parameters.iter().position(|of| of.name == name) {
+            let of = &self.stack.parameters[found];
+            self.values[found] = value.clamp(of.min, of.max);
+        }
+    }
+
+    /// The value of a text, if the stack has it.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        let found = self.stack.texts.iter().position(|of| of.name == name)?;
+        Some(&self.texts[found])
+    }
+
+    /// The congestion controller of the host of a flow.
+    pub fn cc_of_flow(&self) -> Option<&str> {
+        self.text("cc").filter(|_| self.is_of_flow)
+    }
+
+    /// Its texts with their values, those that a scenario may set.
     pub fn texts_mut(&mut self) -> impl Iterator<Item = (OwnText, &mut String)> {
-        self.stack.texts.iter().copied().zip(&mut self.texts)
+        let is_of_flow = self.is_of_flow;
+        let texts = self.stack.texts.iter().copied().zip(&mut self.texts);
+        texts.filter(move |(of, _)| !is_of_flow || !OF_FLOWS.contains(&of.name))
     }
 
     /// The keys that are set and have no effect, each with what is expected.
@@ -262,7 +360,8 @@ impl OwnStackConfig {
 
     /// Returns `true` if it keeps what it does for records ([`OwnStack::observable`]).
     pub fn is_observable(&self) -> bool {
-        self.stack.observable
+        // A stack that receives has no loss recovery.
+        self.stack.observable && !matches!(self.text("app"), Some("sink" | "serve"))
     }
 
     /// The stack of a host at time 0. Its texts are these.
@@ -273,7 +372,9 @@ impl OwnStackConfig {
 
 impl Configurable for OwnStackConfig {
     fn parameters(&mut self, v: &mut impl Visitor) {
-        for (of, value) in self.stack.parameters.iter().zip(&mut self.values) {
+        let is_of_flow = self.is_of_flow;
+        let parameters = self.stack.parameters.iter().zip(&mut self.values);
+        for (of, value) in parameters.filter(|(of, _)| !is_of_flow || !OF_FLOWS.contains(&of.name)) {
             v.parameter(of.name, Domain::Number(of.min, of.max, ""), self.stack.name, value);
         }
     }

@@ -17,6 +17,8 @@ pub enum RecoveryEvent {
     Sent(SentPacket),
     /// A packet was declared lost.
     Lost(LostPacket),
+    /// The variables of a TCP sender at a time of the stack's choosing.
+    Sampled(TcpSample),
 }
 
 /// The variables of loss recovery and congestion control; `None` if the stack does not have one.
@@ -40,6 +42,33 @@ pub struct RecoveryMetrics {
     pub ssthresh: Option<u64>,
     /// Rate at which packets leave, bits/s; `None` if they are not paced.
     pub pacing_rate: Option<u64>,
+}
+
+/// The variables of a TCP sender, by the names of Linux's `TCP_INFO`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpSample {
+    /// Bytes acknowledged (`tcpi_bytes_acked`).
+    pub acked: u64,
+    /// Segments SACKed (`tcpi_sacked`).
+    pub sacked: u32,
+    /// Segments declared lost (`tcpi_lost`).
+    pub lost: u32,
+    /// Segments of which a retransmission is in flight (`tcpi_retrans`).
+    pub retransmitted: u32,
+    /// Duplicate threshold (`tcpi_reordering`).
+    pub reordering: u32,
+    /// Congestion state (`tcpi_ca_state`): `Open`, `Disorder`, `CWR`, `Recovery` or `Loss`.
+    pub ca_state: &'static str,
+    /// Congestion window, bytes (`tcpi_snd_cwnd`).
+    pub cwnd: u64,
+    /// Slow start threshold, bytes; `None` before there is one (`tcpi_snd_ssthresh`).
+    pub ssthresh: Option<u64>,
+    /// Estimate of the data in the network, bytes (`tcp_packets_in_flight`).
+    pub in_flight: u64,
+    /// Smoothed round trip; `None` before the first sample (`tcpi_rtt`).
+    pub srtt: Option<Span>,
+    /// Retransmission timeout (`tcpi_rto`).
+    pub rto: Span,
 }
 
 /// A packet that left.

@@ -112,6 +112,8 @@ impl<W: Write> QlogSeq<W> {
                     })
                 })
             }
+            // `tcp.csv` has them.
+            RecoveryEvent::Sampled(_) => ControlFlow::Continue(()),
             RecoveryEvent::Sent(SentPacket { kind, number, bytes }) => self.out.add(|out| {
                 text(out, at, (flow, subflow), "packet_sent", |out| {
                     out.extend(["\"header\":{\"packet_type\":\"", kind, "\",\"packet_number\":"]);

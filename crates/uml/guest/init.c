@@ -19,6 +19,7 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <linux/if_link.h>
+#include <linux/pkt_sched.h>
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
@@ -95,7 +96,7 @@ static uint64_t now(void) {
 static struct {
     char app[16], peer[64], cc[16], root[512], command[LINE];
     int port, source_port, mtu, buffer, sample_ms;
-    uint64_t bytes, start_ns, duration_ns;
+    uint64_t bytes, start_ns, stop_ns, duration_ns, request, response, think_ns, requests;
 } job;
 
 static void set_sysctl(const char *name, const char *value) {
@@ -162,6 +163,36 @@ static void set_mtu(int mtu) {
     close(s);
 }
 
+// Sends a request to the kernel, as `ip` and `tc` do, and fails with what it did not do.
+static void ask(const struct nlmsghdr *request, const char *what, const char *of) {
+    struct { struct nlmsghdr head; struct nlmsgerr error; } answer;
+    int s = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+    check(s, "socket", "");
+    check(send(s, request, request->nlmsg_len, 0), what, of);
+    check(recv(s, &answer, sizeof answer, 0), what, of);
+    errno = -answer.error.error;
+    if (errno) fail(what, of);
+    close(s);
+}
+
+// `tc qdisc replace dev eth0 root KIND`.
+static void set_qdisc(const char *kind) {
+    struct {
+        struct nlmsghdr head;
+        struct tcmsg tc;
+        struct rtattr attribute;
+        char kind[16];
+    } m = {
+        .head = {.nlmsg_type = RTM_NEWQDISC, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE},
+        .tc = {.tcm_family = AF_UNSPEC, .tcm_ifindex = device_index, .tcm_parent = TC_H_ROOT},
+        .attribute = {.rta_type = TCA_KIND},
+    };
+    snprintf(m.kind, sizeof m.kind, "%s", kind);
+    m.attribute.rta_len = RTA_LENGTH(strlen(m.kind) + 1);
+    m.head.nlmsg_len = NLMSG_LENGTH(sizeof m.tc) + RTA_ALIGN(m.attribute.rta_len);
+    ask(&m.head, "queue discipline", kind);
+}
+
 // The segments that TCP hands down as one packet at most: `ip link set eth0 gso_max_segs N`.
 static void set_gso_max_segs(int segments) {
     struct {
@@ -175,14 +206,7 @@ static void set_gso_max_segs(int segments) {
         .attribute = {.rta_len = RTA_LENGTH(4), .rta_type = IFLA_GSO_MAX_SEGS},
         .value = segments,
     };
-    struct { struct nlmsghdr head; struct nlmsgerr error; } answer;
-    int s = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
-    check(s, "socket", "");
-    check(send(s, &m, m.head.nlmsg_len, 0), "gso_max_segs", DEVICE);
-    check(recv(s, &answer, sizeof answer, 0), "gso_max_segs", DEVICE);
-    errno = -answer.error.error;
-    if (errno) fail("gso_max_segs", DEVICE);
-    close(s);
+    ask(&m.head, "gso_max_segs", DEVICE);
 }
 
 // Returns 1 at the last line.
@@ -192,9 +216,11 @@ static int carry_out(char *line) {
     #define TEXT(key) if (!strcmp(line, #key)) { snprintf(job.key, sizeof job.key, "%s", value); return 0; }
     #define NUMBER(key) if (!strcmp(line, #key)) { job.key = strtoull(value, 0, 10); return 0; }
     TEXT(app) TEXT(peer) TEXT(cc) TEXT(root) TEXT(command)
-    NUMBER(port) NUMBER(source_port) NUMBER(buffer) NUMBER(sample_ms) NUMBER(bytes) NUMBER(start_ns) NUMBER(duration_ns)
+    NUMBER(port) NUMBER(source_port) NUMBER(buffer) NUMBER(sample_ms) NUMBER(bytes) NUMBER(start_ns) NUMBER(stop_ns) NUMBER(duration_ns)
+    NUMBER(request) NUMBER(response) NUMBER(think_ns) NUMBER(requests)
     if (!strcmp(line, "mtu")) set_mtu(atoi(value));
     else if (!strcmp(line, "gso_max_segs")) set_gso_max_segs(atoi(value));
+    else if (!strcmp(line, "qdisc")) set_qdisc(value);
     else if (!strcmp(line, "address")) add_address(value);
     else if (!strcmp(line, "seed")) seed(value);
     else if (!strcmp(line, "sysctl")) {
@@ -265,23 +291,39 @@ static int ticker(int ms) {
     return f;
 }
 
+// A timer that expires once, at a time of the clock.
+static int timer_at(uint64_t ns) {
+    int f = timerfd_create(CLOCK_MONOTONIC, 0);
+    check(f, "timerfd", "");
+    struct itimerspec once = {.it_value = {ns / 1000000000, ns % 1000000000}};
+    check(timerfd_settime(f, TFD_TIMER_ABSTIME, &once, 0), "timerfd", "");
+    return f;
+}
+
 static void watch(int e, int fd, int events) {
     struct epoll_event ev = {.events = events, .data.fd = fd};
     check(epoll_ctl(e, EPOLL_CTL_ADD, fd, &ev), "epoll", "");
+}
+
+static void watch_for(int e, int fd, int events) {
+    struct epoll_event ev = {.events = events, .data.fd = fd};
+    check(epoll_ctl(e, EPOLL_CTL_MOD, fd, &ev), "epoll", "");
 }
 
 static void info(int f, uint64_t from) {
     struct tcp_info i = {0};
     socklen_t len = sizeof i;
     if (getsockopt(f, IPPROTO_TCP, TCP_INFO, &i, &len)) return;
-    tell("info %llu %u %u %u %u %u %u %u %u %u %llu %u %u %llu", (unsigned long long)(now() - from), i.tcpi_state, i.tcpi_ca_state,
+    tell("info %llu %u %u %u %u %u %u %u %u %u %llu %u %u %llu %u %u %u %u %u", (unsigned long long)(now() - from), i.tcpi_state, i.tcpi_ca_state,
          i.tcpi_snd_cwnd, i.tcpi_snd_ssthresh, i.tcpi_rtt, i.tcpi_rttvar, i.tcpi_min_rtt, i.tcpi_unacked, i.tcpi_total_retrans,
-         (unsigned long long)i.tcpi_bytes_acked, i.tcpi_delivered_ce, i.tcpi_rto, (unsigned long long)i.tcpi_pacing_rate);
+         (unsigned long long)i.tcpi_bytes_acked, i.tcpi_delivered_ce, i.tcpi_rto, (unsigned long long)i.tcpi_pacing_rate,
+         i.tcpi_snd_mss, i.tcpi_sacked, i.tcpi_lost, i.tcpi_retrans, i.tcpi_reordering);
 }
 
-static void bulk(uint64_t began) {
+// Begins to connect at the time of the job.
+static int open_connection(uint64_t began) {
     struct sockaddr_storage to, from;
-    int len = to_address(job.peer, job.port, &to), e = epoll_create1(0), on = 1;
+    int len = to_address(job.peer, job.port, &to), on = 1;
     if (job.start_ns) {
         struct timespec at = {(began + job.start_ns) / 1000000000, (began + job.start_ns) % 1000000000};
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, 0)) {}
@@ -296,10 +338,23 @@ static void bulk(uint64_t began) {
         check(bind(f, (void *)&from, from_len), "bind", "source port");
     }
     fcntl(f, F_SETFL, O_NONBLOCK);
-    uint64_t start = now(), left = job.bytes ? job.bytes : UINT64_MAX;
     if (connect(f, (void *)&to, len) && errno != EINPROGRESS) fail("connect to", job.peer);
-    int tick = ticker(job.sample_ms), done = 0;
+    return f;
+}
+
+static void close_hard(int f) {
+    struct linger hard = {1, 0};
+    setsockopt(f, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
+    close(f);
+}
+
+static void bulk(uint64_t began) {
+    int e = epoll_create1(0), f = open_connection(began);
+    uint64_t start = now(), left = job.bytes ? job.bytes : UINT64_MAX;
+    int tick = ticker(job.sample_ms), done = 0, stop = -1, end = -1, over = 0;
     watch(e, tick, EPOLLIN);
+    if (job.stop_ns) watch(e, stop = timer_at(began + job.stop_ns), EPOLLIN);
+    if (job.duration_ns) watch(e, end = timer_at(start + job.duration_ns), EPOLLIN);
     watch(e, f, EPOLLOUT);
     for (;;) {
         struct epoll_event q[4];
@@ -310,6 +365,16 @@ static void bulk(uint64_t began) {
                 ticks = read(tick, &count, sizeof count) > 0;
                 continue;
             }
+            if (q[i].data.fd == stop) {
+                epoll_ctl(e, EPOLL_CTL_DEL, stop, 0);
+                left = 0;
+                continue;
+            }
+            if (q[i].data.fd == end) {
+                over = 1;
+                continue;
+            }
+            if (!left) continue;
             ssize_t put = send(f, data, left < sizeof data ? left : sizeof data, MSG_NOSIGNAL);
             if (put > 0) {
                 progress = 1;
@@ -318,6 +383,7 @@ static void bulk(uint64_t began) {
                 fail("connection to", job.peer);
             }
         }
+        if (over) break;
         if (!left && !done) {
             done = 1;
             epoll_ctl(e, EPOLL_CTL_DEL, f, 0);
@@ -330,7 +396,6 @@ static void bulk(uint64_t began) {
                 ioctl(f, SIOCOUTQ, &unsent);
                 if (!unsent) break;
             }
-            if (job.duration_ns && now() - start >= job.duration_ns) break;
         } else if (!progress && !done) {
             // Writable, but without memory: to spin would stop the time.
             usleep(500);
@@ -338,11 +403,66 @@ static void bulk(uint64_t began) {
     }
     info(f, began);
     tell("completed %llu", (unsigned long long)(now() - start));
-    if (!done) {
-        struct linger hard = {1, 0};
-        setsockopt(f, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
+    if (over || !done) close_hard(f);
+    else close(f);
+}
+
+// A client: sends a request, reads the response, thinks, and begins again.
+static void ask_for_responses(uint64_t began) {
+    int e = epoll_create1(0), f = open_connection(began), tick = ticker(job.sample_ms), stop = -1, end = -1, over = 0;
+    int think = timerfd_create(CLOCK_MONOTONIC, 0);
+    uint64_t start = now(), asked = start, to_send = job.request, to_read = job.response, answered = 0, count;
+    check(think, "timerfd", "");
+    watch(e, tick, EPOLLIN);
+    watch(e, think, EPOLLIN);
+    if (job.stop_ns) watch(e, stop = timer_at(began + job.stop_ns), EPOLLIN);
+    if (job.duration_ns) watch(e, end = timer_at(start + job.duration_ns), EPOLLIN);
+    watch(e, f, EPOLLOUT);
+    while (!over) {
+        struct epoll_event q[5];
+        int n = epoll_wait(e, q, 5, -1), begins = 0;
+        for (int i = 0; i < n && !over; i++) {
+            int fd = q[i].data.fd;
+            if (fd == tick) {
+                if (read(tick, &count, sizeof count) > 0) info(f, began);
+            } else if (fd == think) {
+                begins = read(think, &count, sizeof count) > 0;
+            } else if (fd == stop || fd == end) {
+                over = fd == stop ? 1 : 2;
+            } else if (to_send) {
+                ssize_t put = send(f, data, to_send < sizeof data ? to_send : sizeof data, MSG_NOSIGNAL);
+                if (put < 0 && errno != EAGAIN) fail("connection to", job.peer);
+                if (put > 0) to_send -= put;
+                if (!to_send) watch_for(e, f, EPOLLIN);
+            } else {
+                ssize_t got = recv(f, data, to_read < sizeof data ? to_read : sizeof data, 0);
+                if (!got) errno = ECONNRESET;
+                if (!got || (got < 0 && errno != EAGAIN)) fail("connection to", job.peer);
+                if (got > 0) to_read -= got;
+                if (to_read) continue;
+                tell("answered %llu %llu", (unsigned long long)(now() - began), (unsigned long long)(now() - asked));
+                if (++answered == job.requests) {
+                    over = 1;
+                } else if (job.think_ns) {
+                    struct itimerspec once = {.it_value = {job.think_ns / 1000000000, job.think_ns % 1000000000}};
+                    check(timerfd_settime(think, 0, &once, 0), "timerfd", "");
+                    watch_for(e, f, 0);
+                } else {
+                    begins = 1;
+                }
+            }
+        }
+        if (begins && !over) {
+            asked = now();
+            to_send = job.request;
+            to_read = job.response;
+            watch_for(e, f, EPOLLOUT);
+        }
     }
-    close(f);
+    info(f, began);
+    tell("completed %llu", (unsigned long long)(now() - start));
+    if (over == 2) close_hard(f);
+    else close(f);
 }
 
 static int listener(void) {
@@ -388,6 +508,41 @@ static void sink(int s, uint64_t began) {
                     close(fd);
                 }
             }
+        }
+    }
+}
+
+// A server: answers each request that it has read.
+static void serve(int s) {
+    static struct { uint64_t to_read, to_write; } peers[1024];
+    int e = epoll_create1(0);
+    watch(e, s, EPOLLIN);
+    for (;;) {
+        struct epoll_event q[64];
+        int n = epoll_wait(e, q, 64, -1);
+        for (int i = 0; i < n; i++) {
+            int fd = q[i].data.fd;
+            if (fd == s) {
+                int f = accept4(s, 0, 0, SOCK_NONBLOCK);
+                if (f >= 1024) close(f);
+                if (f < 0 || f >= 1024) continue;
+                peers[f].to_read = job.request;
+                peers[f].to_write = 0;
+                watch(e, f, EPOLLIN);
+                continue;
+            }
+            uint64_t *left = peers[fd].to_write ? &peers[fd].to_write : &peers[fd].to_read;
+            size_t len = *left < sizeof data ? *left : sizeof data;
+            ssize_t moved = peers[fd].to_write ? send(fd, data, len, MSG_NOSIGNAL) : recv(fd, data, len, 0);
+            if (!moved || (moved < 0 && errno != EAGAIN)) {
+                close(fd);
+                continue;
+            }
+            if (moved > 0) *left -= moved;
+            if (*left) continue;
+            int writes = left == &peers[fd].to_read;
+            *(writes ? &peers[fd].to_write : &peers[fd].to_read) = writes ? job.response : job.request;
+            watch_for(e, fd, writes ? EPOLLOUT : EPOLLIN);
         }
     }
 }
@@ -444,12 +599,14 @@ int main(void) {
             if (mount(kinds[i][0], path, kinds[i][0], 0, "")) printf("ackclock: no %s in the root file system\n", kinds[i][1]);
         }
     }
-    int s = !strcmp(job.app, "sink") ? listener() : -1;
+    int serves = !strcmp(job.app, "serve"), s = serves || !strcmp(job.app, "sink") ? listener() : -1;
     tell("ready");
     listen_until("go");
     uint64_t began = now();
     tell("began");
-    if (s >= 0) sink(s, began);
+    if (serves) serve(s);
+    else if (s >= 0) sink(s, began);
+    else if (!strcmp(job.app, "request")) ask_for_responses(began);
     else if (!strcmp(job.app, "send")) bulk(began);
     else run_command();
     for (;;) pause();

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ackclock_stack::{OwnStack, Stack, StackHost};
+use ackclock_stack::{OwnStack, RecoveryEvent, RecoveryMetrics, Stack, StackHost, TcpSample};
 use ackclock_units::outside::Failure;
 use ackclock_units::{Random, Span, Time};
 
@@ -30,14 +30,15 @@ const NO_IMAGE: &str = "build one with `crates/uml/build-image DIR` and name it,
                         environment (ACKCLOCK_UML_IMAGE=DIR)";
 
 /// Applications of the first process.
-const APPS: [&str; 3] = ["sink", "send", "command"];
+const APPS: [&str; 5] = ["sink", "send", "request", "serve", "command"];
 
 /// The stack `kernel`.
 pub(crate) fn stack() -> OwnStack {
     OwnStack::new("kernel", |host, values, random| Box::new(KernelHost::new(host, values, random)))
         .text("image", "", |_| None)
         .text("app", "sink", |app| {
-            (!APPS.contains(&app)).then(|| "\"sink\", which receives; \"send\"; or \"command\"".to_owned())
+            let expected = "\"sink\", which receives; \"send\"; \"request\", a client; \"serve\"; or \"command\"";
+            (!APPS.contains(&app)).then(|| expected.to_owned())
         })
         .text("cc", "cubic", |name| {
             (!is_word(name)).then(|| "a congestion controller of the kernel, such as \"cubic\"".to_owned())
@@ -45,7 +46,14 @@ pub(crate) fn stack() -> OwnStack {
         .text("sysctl", "", |text| {
             let expected =
                 "settings separated by `;`, such as \"net.ipv4.tcp_ecn=1; net.ipv4.tcp_rmem=4096 8192 16384\"";
-            settings(text).is_none().then(|| expected.to_owned())
+            match settings(text) {
+                None => Some(expected.to_owned()),
+                // The interface is up before.
+                Some(all) if all.iter().any(|(name, _)| *name == "net.core.default_qdisc") => {
+                    Some("`qdisc = \"...\"`, which sets the queue of the guest's interface".to_owned())
+                }
+                Some(_) => None,
+            }
         })
         .text("command", "", |text| {
             (text.len() > MESSAGE - 100 || text.contains('\n'))
@@ -54,6 +62,9 @@ pub(crate) fn stack() -> OwnStack {
         .text("root", "", |path| {
             let is_path = path.is_empty() || (path.starts_with('/') && path.len() < 500 && !path.contains([',', '\n']));
             (!is_path).then(|| "the absolute path of a directory, without commas".to_owned())
+        })
+        .text("qdisc", "", |name| {
+            (!name.is_empty() && !is_word(name)).then(|| "a queue discipline of the kernel, such as \"fq\"".to_owned())
         })
         .text("append", "", |text| {
             text.contains('\n').then(|| "arguments of the kernel, separated by spaces".to_owned())
@@ -67,11 +78,24 @@ pub(crate) fn stack() -> OwnStack {
         .parameter("buffer", 0.0, 0.0..=1e9)
         .parameter("sample_ms", 50.0, 1.0..=1e6)
         .parameter("gso_max_segs", 0.0, 0.0..=65_535.0)
+        .parameter("stop_s", 0.0, 0.0..=1e6)
+        .parameter("ecn", 0.0, 0.0..=1.0)
+        .parameter("segmentation_offload", 1.0, 0.0..=1.0)
+        .parameter("request_bytes", 100.0, 1.0..=1e15)
+        .parameter("response_bytes", 10_000.0, 1.0..=1e15)
+        .parameter("think_s", 0.0, 0.0..=1e6)
+        .parameter("requests", 0.0, 0.0..=1e15)
         .parameter("memory_mb", 64.0, 32.0..=4096.0)
         .parameter("patience_s", 60.0, 1.0..=3600.0)
-        .only_with(&["bytes", "start_s", "duration_s", "source_port", "samples"], "app", &["send"])
-        .only_with(&["cc", "port", "buffer", "sample_ms"], "app", &["send", "sink"])
+        .only_with(&["bytes"], "app", &["send"])
+        .only_with(&["start_s", "stop_s", "duration_s", "source_port", "samples"], "app", &["send", "request"])
+        .only_with(&["cc", "port", "buffer"], "app", &["send", "sink", "request", "serve"])
+        .only_with(&["sample_ms"], "app", &["send", "sink", "request"])
+        .only_with(&["request_bytes", "response_bytes"], "app", &["request", "serve"])
+        .only_with(&["think_s", "requests"], "app", &["request"])
         .only_with(&["command", "root"], "app", &["command"])
+        .carries_flows()
+        .observable()
 }
 
 fn is_word(text: &str) -> bool {
@@ -112,6 +136,8 @@ struct KernelHost {
 #[derive(Default)]
 struct Report {
     samples: Option<Samples>,
+    /// Observations that nobody has seen yet, if they are kept.
+    observed: Option<Vec<(Time, RecoveryEvent)>>,
     /// Smoothed round-trip times, in us.
     rtts: Vec<u32>,
     min_rtt_us: u32,
@@ -120,6 +146,8 @@ struct Report {
     acked: Option<(u64, Time)>,
     received: Option<(u64, Time, Time)>,
     completed: Option<Span>,
+    /// Times from requests to the ends of their responses.
+    responses: Vec<Span>,
     exited: Option<i32>,
 }
 
@@ -174,6 +202,10 @@ impl KernelHost {
                 match said.split_once(' ') {
                     None if said == "hello" => job.iter().for_each(|message| guest.tell(message)),
                     None if said == "ready" => is_ready = true,
+                    Some(("failed", what)) if what.starts_with("job ") => {
+                        let expected = "an image of this version, by `crates/uml/build-image DIR`";
+                        return Err(format!("its first process does not know the {what}: expected {expected}"));
+                    }
                     Some(("failed", what)) => return Err(format!("the guest cannot do its job: {what}")),
                     _ => return Err(format!("its first process says `{said}`: expected that of `build-image`")),
                 }
@@ -263,11 +295,70 @@ impl Stack for KernelHost {
     fn results(&self, _now: Time, see: &mut dyn FnMut(&'static str, f64)) {
         self.report.results(self.start, see);
     }
+
+    fn observe(&mut self) {
+        self.report.observed.get_or_insert_default();
+    }
+
+    fn observed(&mut self, see: &mut dyn FnMut(Time, RecoveryEvent)) {
+        let observed = self.report.observed.iter_mut().flat_map(|events| events.drain(..));
+        observed.for_each(|(at, event)| see(at, event));
+    }
+}
+
+/// Linux's states of congestion control (`enum tcp_ca_state`).
+const CA_STATES: [&str; 5] = ["Open", "Disorder", "CWR", "Recovery", "Loss"];
+
+/// The threshold before there is one (`TCP_INFINITE_SSTHRESH`).
+const INFINITE: u64 = 0x7fff_ffff;
+
+/// The observations in a report with all its numbers.
+fn events(numbers: &[u64]) -> Option<[RecoveryEvent; 3]> {
+    let &[_, _, state, cwnd, ssthresh, srtt, rttvar, min_rtt, unacked, _, acked, _, rto, pacing, ref more @ ..] =
+        numbers
+    else {
+        return None;
+    };
+    let &[mss, sacked, lost, retransmitted, reordering] = more else { return None };
+    let ca_state = CA_STATES.get(usize::try_from(state).ok()?)?;
+    let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    let us = |number: u64| Span::from_micros(number);
+    let bytes = |segments: u64| segments.saturating_mul(mss);
+    let (srtt, min_rtt) = (Some(us(srtt)).filter(|_| srtt > 0), Some(us(min_rtt)).filter(|_| srtt > 0));
+    let ssthresh = (ssthresh < INFINITE).then(|| bytes(ssthresh));
+    // `tcp_packets_in_flight`.
+    let in_flight = bytes((unacked + retransmitted).saturating_sub(sacked + lost));
+    let sample = TcpSample {
+        acked,
+        sacked: narrow(sacked),
+        lost: narrow(lost),
+        retransmitted: narrow(retransmitted),
+        reordering: narrow(reordering),
+        ca_state,
+        cwnd: bytes(cwnd),
+        ssthresh,
+        in_flight,
+        srtt,
+        rto: us(rto),
+    };
+    let metrics = RecoveryMetrics {
+        min_rtt,
+        smoothed_rtt: srtt,
+        latest_rtt: None,
+        rtt_variance: srtt.map(|_| us(rttvar)),
+        pto_count: None,
+        congestion_window: Some(bytes(cwnd)),
+        bytes_in_flight: Some(in_flight),
+        ssthresh,
+        // Bytes/s; without pacing the greatest number.
+        pacing_rate: (pacing < u64::MAX).then(|| pacing.saturating_mul(8)),
+    };
+    Some([RecoveryEvent::State(ca_state), RecoveryEvent::Metrics(metrics), RecoveryEvent::Sampled(sample)])
 }
 
 /// The job of a guest, as messages to its first process.
 fn job(host: &StackHost, values: &[f64], random: &mut Random) -> Result<Vec<String>, String> {
-    let [_, app, cc, sysctl, command, root, ..] = host.texts.as_slice() else {
+    let [_, app, cc, sysctl, command, root, qdisc, ..] = host.texts.as_slice() else {
         return Err("texts are missing".to_owned());
     };
     let mut lines = Vec::new();
@@ -280,26 +371,36 @@ fn job(host: &StackHost, values: &[f64], random: &mut Random) -> Result<Vec<Stri
     lines.push(format!("mtu {}", host.mtu));
     lines.extend(host.addresses.iter().map(|address| format!("address {address}")));
     lines.extend(settings(sysctl).into_iter().flatten().map(|(name, value)| format!("sysctl {name} {value}")));
+    let [bytes, start, duration, port, source_port, buffer, sample, gso_segments, ref more @ ..] = *values else {
+        return Err("parameters are missing".to_owned());
+    };
+    let [stop, ecn, offload, request, response, think, requests, ..] = *more else {
+        return Err("parameters are missing".to_owned());
+    };
+    if ecn > 0.0 {
+        lines.push("sysctl net.ipv4.tcp_ecn 1".to_owned());
+    }
     let peer = host.neighbours.first().and_then(|peer| {
         let is_four = host.addresses.iter().any(|address| address.is_ipv4());
         peer.addresses.iter().find(|address| address.is_ipv4() == is_four).or(peer.addresses.first())
     });
     match (app.as_str(), peer) {
-        ("send", None) => return Err("`app = \"send\"` without a path to a host that receives".to_owned()),
+        ("send" | "request", None) => {
+            return Err(format!("`app = \"{app}\"` without a path to a host that receives"));
+        }
         ("command", _) if command.is_empty() || root.is_empty() => {
             return Err("`app = \"command\"` needs a `command`, and `root`, a directory with `/bin/sh`".to_owned());
         }
         _ => {}
     }
     lines.extend(peer.map(|peer| format!("peer {peer}")));
-    for (key, value) in [("app", app), ("cc", cc), ("root", root), ("command", command)] {
+    // Linux calls it `reno`.
+    let cc = if cc == "newreno" { "reno" } else { cc };
+    for (key, value) in [("app", app.as_str()), ("cc", cc), ("root", root), ("command", command), ("qdisc", qdisc)] {
         if !value.is_empty() {
             lines.push(format!("{key} {value}"));
         }
     }
-    let [bytes, start, duration, port, source_port, buffer, sample, gso_segments, ..] = *values else {
-        return Err("parameters are missing".to_owned());
-    };
     let numbers = [
         ("bytes", bytes),
         ("start_ns", start * 1e9),
@@ -309,10 +410,17 @@ fn job(host: &StackHost, values: &[f64], random: &mut Random) -> Result<Vec<Stri
         ("buffer", buffer),
         ("sample_ms", sample),
     ];
-    lines.extend(numbers.map(|(key, value)| format!("{key} {}", value as u64)));
-    if gso_segments > 0.0 {
-        lines.push(format!("gso_max_segs {}", gso_segments as u64));
+    let mut number = |(key, value): (&str, f64)| lines.push(format!("{key} {}", value.round() as u64));
+    numbers.into_iter().for_each(&mut number);
+    // An image without these needs none.
+    if ["request", "serve"].contains(&app.as_str()) {
+        let of_requests =
+            [("request", request), ("response", response), ("think_ns", think * 1e9), ("requests", requests)];
+        of_requests.into_iter().for_each(&mut number);
     }
+    let whole = if offload <= 0.0 && gso_segments <= 0.0 { 1.0 } else { gso_segments };
+    let further = [("stop_ns", stop * 1e9), ("gso_max_segs", whole)];
+    further.into_iter().filter(|&(_, value)| value > 0.0).for_each(number);
     lines.push("end".to_owned());
     let mut messages = vec![String::new()];
     for line in lines {
@@ -329,7 +437,8 @@ fn job(host: &StackHost, values: &[f64], random: &mut Random) -> Result<Vec<Stri
 
 /// Columns of samples: `TCP_INFO` of the kernel.
 const COLUMNS: &str = "time_s,state,ca_state,cwnd_segments,ssthresh_segments,srtt_us,rttvar_us,min_rtt_us,unacked_segments,\
-                       retransmitted_segments,acked_bytes,delivered_ce_segments,rto_us,pacing_rate_Bps";
+                       retransmitted_segments,acked_bytes,delivered_ce_segments,rto_us,pacing_rate_Bps,mss_bytes,sacked_segments,\
+                       lost_segments,retrans_out_segments,reordering_segments";
 
 /// The file of a sender's samples.
 struct Samples {
@@ -366,6 +475,11 @@ impl Report {
                     let columns = rest.split_once(' ').map_or("", |(_, columns)| columns).replace(' ', ",");
                     samples.line(&format!("{:.6},{columns}\n", at.since(Time::ZERO).as_secs_f64()))?;
                 }
+                if let (Some(observed), Some(numbers)) = (&mut self.observed, numbers.as_deref())
+                    && let Some(events) = events(numbers)
+                {
+                    observed.extend(events.into_iter().map(|event| (at, event)));
+                }
                 let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
                 if srtt > 0 {
                     self.rtts.push(narrow(srtt));
@@ -377,6 +491,7 @@ impl Report {
             ("got", Some(&[bytes, first, last])) => {
                 self.received = Some((bytes, Time::from_nanos(first), Time::from_nanos(last.max(first))));
             }
+            ("answered", Some(&[_, after])) => self.responses.push(Span::from_nanos(after)),
             ("completed", Some(&[after])) => self.completed = Some(Span::from_nanos(after)),
             ("exited", Some(&[status])) => self.exited = i32::try_from(status).ok(),
             _ => return Err(malformed()),
@@ -404,6 +519,14 @@ impl Report {
         rtts.sort_unstable();
         if let Some(median) = rtts.get(rtts.len() / 2) {
             see("srtt_p50_ms", f64::from(*median) / 1e3);
+        }
+        let mut responses = self.responses.clone();
+        responses.sort_unstable();
+        let quantile = |percent: usize| responses.get(responses.len().saturating_mul(percent) / 100);
+        if let (Some(median), Some(high)) = (quantile(50), quantile(95)) {
+            see("responses", responses.len() as f64);
+            see("response_p50_ms", median.as_secs_f64() * 1e3);
+            see("response_p95_ms", high.as_secs_f64() * 1e3);
         }
         if let Some(after) = self.completed {
             see("completed_s", after.as_secs_f64());

@@ -1,5 +1,7 @@
 //! The command line of `ackclock compare`.
 
+use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use ackclock_units::{Span, parse_span};
@@ -14,6 +16,9 @@ use clap::ValueEnum;
 ///
 /// Two captures (pcapng or pcap: of --record, [record] pcap, tcpdump) are compared packet by packet:
 /// the table shows the first packet of each TCP connection that differs, and in what.
+///
+/// A scenario (FILE.toml) is run twice, with the settings of --a and those of --b, and both results
+/// are compared, numbers and packets of its flows.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Exit status: 0; 2 if a result cannot be read, or the two have nothing in common.",
@@ -25,11 +30,12 @@ use clap::ValueEnum;
         ackclock compare sweep --a queue=pfifo --b queue=pie\n  \
         ackclock compare sweep:0 sweep:7\n  \
         ackclock compare kernel.pcapng model.pcapng --within 500us\n  \
+        ackclock compare FILE.toml --a flows.0.host=kernel --b flows.0.host=linux-6.1\n  \
         ackclock compare --json a.json b.json | jq '.runs[0].metrics[\"flows.f.0.goodput_bps\"]'"
 )]
 pub(crate) struct CompareArgs {
     /// An output directory, or a summary as --json or --out writes it; PATH:N is its run N, from 0.
-    /// Or a capture
+    /// Or a capture, or a scenario
     #[arg(value_name = "A")]
     pub(crate) a: String,
 
@@ -40,13 +46,21 @@ pub(crate) struct CompareArgs {
     /// Take the points of A with this value on an axis of the sweep; may be given several times
     ///
     /// AXIS is a path, or as many of its last keys as fit one axis: `queue=pie` or `delay=10ms`.
-    /// Points are matched by their other axes.
+    /// Points are matched by their other axes. Of a scenario, any key with its value, as in --set
     #[arg(long = "a", value_name = "AXIS=VALUE")]
     pub(crate) of_a: Vec<Choice>,
 
     /// The same of B
     #[arg(long = "b", value_name = "AXIS=VALUE")]
     pub(crate) of_b: Vec<Choice>,
+
+    /// Override a value of the scenario on both sides; may be given several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+
+    /// Keep the results of a scenario in this directory, as `a` and `b`
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
 
     /// The test of means of repetitions [default: t where both sides have the same seeds, else
     /// ranks]
@@ -57,7 +71,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_enum, value_name = "METHOD")]
     pub(crate) correct: Option<Correction>,
 
-    /// Times in captures may differ by this much [default: 1ms]
+    /// Times of packets may differ by this much [default: 1ms]
     #[arg(long, value_name = "TIME", value_parser = parse_span)]
     pub(crate) within: Option<Span>,
 
@@ -84,6 +98,12 @@ impl CompareArgs {
 pub(crate) struct Choice {
     pub(crate) axis: String,
     pub(crate) value: String,
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.axis, self.value)
+    }
 }
 
 impl FromStr for Choice {

@@ -51,12 +51,7 @@ pub(super) fn is_capture(path: &str) -> bool {
 pub(super) fn compare(a: &str, b: &str, within: Option<Span>, as_json: bool) -> anyhow::Result<String> {
     let within = within.unwrap_or(WITHIN);
     let captures = [TcpCapture::read(a)?, TcpCapture::read(b)?];
-    let pairs: Vec<ConnectionPair<'_>> = captures[0]
-        .connections
-        .iter()
-        .zip(&captures[1].connections)
-        .map(|(a, b)| ConnectionPair::new([a, b], within))
-        .collect();
+    let pairs = all_pairs(&captures, within);
     if as_json {
         let value = json!({
             "schema": 1,
@@ -80,15 +75,34 @@ pub(super) fn compare(a: &str, b: &str, within: Option<Span>, as_json: bool) -> 
         let count = side.connections.len();
         writeln!(text, "{name}: {count} connection{}{notes}", if count == 1 { "" } else { "s" })?;
     }
+    write(&mut text, &pairs, within)?;
+    Ok(text)
+}
+
+/// Where the connections of two captures part, as text.
+pub(super) fn parted(a: &str, b: &str, within: Option<Span>) -> anyhow::Result<String> {
+    let within = within.unwrap_or(WITHIN);
+    let captures = [TcpCapture::read(a)?, TcpCapture::read(b)?];
+    let mut text = String::new();
+    write(&mut text, &all_pairs(&captures, within), within)?;
+    Ok(text)
+}
+
+fn all_pairs(captures: &[TcpCapture; 2], within: Span) -> Vec<ConnectionPair<'_>> {
+    let both = captures[0].connections.iter().zip(&captures[1].connections);
+    both.map(|(a, b)| ConnectionPair::new([a, b], within)).collect()
+}
+
+fn write(text: &mut String, pairs: &[ConnectionPair<'_>], within: Span) -> fmt::Result {
     for pair in pairs.iter().take(SHOWN) {
         text.push('\n');
-        pair.write(&mut text, within)?;
+        pair.write(text, within)?;
     }
     if pairs.len() > SHOWN {
         let differ = pairs[SHOWN..].iter().filter(|pair| !pair.differences.is_empty()).count();
         writeln!(text, "\n{differ} of the other {} connections differ; --json lists them", pairs.len() - SHOWN)?;
     }
-    Ok(text)
+    Ok(())
 }
 
 /// The TCP connections of a capture.

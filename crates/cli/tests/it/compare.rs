@@ -461,6 +461,42 @@ fn captured(name: &str, runs: &[(&str, &[&str])]) -> PathBuf {
 }
 
 #[test]
+fn a_scenario_is_run_with_the_settings_of_either_side() {
+    let folder = folder("compare_scenario");
+    fs::write(folder.join("small.toml"), SMALL).expect("room");
+    let sides = ["--a", "links.wire.rate=10mbit", "--b", "links.wire.rate=5mbit"];
+    let said = compare(&folder, &[&["small.toml"], &sides[..]].concat());
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+    for part in [
+        "A: small.toml with links.wire.rate=10mbit\nB: small.toml with links.wire.rate=5mbit\n",
+        "== packets of f.0 at its sender\n",
+        "by time:",
+    ] {
+        assert!(said.out.contains(part), "{part}: {}", said.out);
+    }
+    let goodput = line(&said.out, &["goodput"]);
+    let said = compare(&folder, &[&["small.toml", "--json", "--out", "kept"], &sides[..]].concat());
+    let json: Value = serde_json::from_str(&said.out).expect("JSON");
+    let bps = json["runs"][0]["metrics"]["flows.f.0.goodput_bps"]["b"].as_f64().expect("a goodput");
+    assert_eq!(goodput[3], format!("{:.3}", bps / 1e6));
+    let differences = json["packets"]["f.0"]["connections"][0]["differences"].as_array().expect("a list");
+    assert!(differences.iter().any(|difference| difference["in"] == "time"), "{differences:?}");
+    assert!(folder.join("kept/b/f.0.sender.pcapng").is_file());
+    for (args, what) in [
+        (vec!["small.toml", "--a", "run.seed=2", "--b", "links.wire.rat=1mbit"], "did you mean `rate`?"),
+        (
+            vec!["small.toml", "--set", "sweep.repeat=2", "--a", "run.seed=2", "--b", "run.seed=3"],
+            "is not a single run",
+        ),
+        (vec!["kept/a", "kept/b", "--out", "x"], "--set and --out apply to a scenario"),
+    ] {
+        let said = compare(&folder, &args);
+        assert_eq!(said.status, 2, "{args:?}: {}", said.out);
+        assert!(said.err.contains(what), "{args:?}: {}", said.err);
+    }
+}
+
+#[test]
 fn captures_part_at_the_first_packet_that_differs() {
     let folder = captured("compare_captures", &[("a", &[]), ("b", &["flows.0.host=freebsd-14"])]);
     let at = |out: &str| format!("{out}/f.0.sender.pcapng");

@@ -226,6 +226,7 @@ fn a_log_of_loss_recovery_agrees_with_the_results() {
                 }
                 RecoveryEvent::State(state) => states.push(state),
                 RecoveryEvent::Metrics(metrics) => last = Some(metrics),
+                RecoveryEvent::Sampled(sample) => panic!("QUIC has no variables of TCP: {sample:?}"),
             }
         }
         let of = |name| result(&summary, 0, name);

@@ -7,6 +7,7 @@ use ackclock_sim::Population;
 use ackclock_sim::spec::{EndsSpec, FlowGroup, FlowSpec, MAX_ALIVE, Poisson, Start, Starts, SumSpec};
 use ackclock_units::{Random, Span, Time as Instant};
 
+use super::carried::Carriage;
 use super::interrupts::FlowInterrupts;
 use crate::ends::Ends;
 use crate::topology::Among;
@@ -29,6 +30,8 @@ pub(crate) struct Group {
     pub(crate) ends: Option<Ends>,
     /// The hosts of a network that it is between, each pair with as many connections.
     pub(crate) among: Option<Among>,
+    /// The hosts and the path that it adds, if its ends are stacks.
+    pub(crate) carriage: Option<Arc<Carriage>>,
     /// `true` if packets come from these hosts: the ends that are kernels are outside.
     pub(super) outside: bool,
     pub(crate) start: Span,

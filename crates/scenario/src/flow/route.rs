@@ -7,6 +7,7 @@ use ackclock_sim::spec::Topology;
 use ackclock_units::Span;
 use std::sync::Arc;
 
+use super::CarriedFlows;
 use crate::ends::{self, Ends};
 use crate::fields::Fields;
 use crate::host::Place;
@@ -17,7 +18,7 @@ use crate::paths::Network;
 use crate::quantity::OneOf;
 use crate::topology::{self, Among};
 
-const DIRECTIONS: OneOf = OneOf { what: "direction", names: &["forward", "reverse"] };
+pub(super) const DIRECTIONS: OneOf = OneOf { what: "direction", names: &["forward", "reverse"] };
 
 /// The surroundings of flows.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +26,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) links: &'a [LinkSpec],
     pub(crate) names: &'a Links<'a>,
     pub(crate) network: &'a Network,
+    /// The hosts of flows between stacks.
+    pub(crate) carried: &'a CarriedFlows,
     /// The network of many links, if there is one.
     pub(crate) topology: Option<&'a Arc<Topology>>,
     /// `true` if packets come from outside.

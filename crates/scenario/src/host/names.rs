@@ -16,6 +16,11 @@ pub(crate) struct NamedHost {
 
 const LINUX_6_1: NamedHost = of("linux-6.1", Profile::linux_6_1);
 
+/// The conditions of a host that is a kernel.
+const KERNEL: &str = "a host of ackclock; a Linux kernel is the host of a flow of `[[flows]]` over a `path`, and with \
+                      `stack = \"kernel\"` one of `[hosts]`, on Linux in builds with the feature `kernel` (`cargo build \
+                      --features kernel`)";
+
 /// Every host.
 const HOSTS: [NamedHost; 12] = [
     of("rfc", Profile::rfc),
@@ -50,7 +55,11 @@ impl Kind for Hosts {
 
     fn read(&self, node: &Node) -> Result<NamedHost, Problem> {
         let found = HOSTS.into_iter().find(|host| node.str() == Some(host.name));
-        found.ok_or_else(|| OneOf { what: "host", names: &Hosts::names() }.problem(node))
+        let names_kernel = node.table().map_or(node.str(), |table| table.get("kind")?.node.str()) == Some("kernel");
+        found.ok_or_else(|| match names_kernel {
+            true => Problem::new("a kernel cannot be the host here", KERNEL),
+            false => OneOf { what: "host", names: &Hosts::names() }.problem(node),
+        })
     }
 
     fn show(&self, held: &NamedHost) -> Value {
@@ -59,6 +68,12 @@ impl Kind for Hosts {
 
     fn domain(&self) -> Domain {
         Domain::Name(Hosts::names().to_vec())
+    }
+}
+
+impl Default for NamedHost {
+    fn default() -> NamedHost {
+        DEFAULT
     }
 }
 

@@ -147,3 +147,86 @@ fn hosts_have_stacks_in_virtual_time() {
     let problem = Own::from(stack("mine")).stack(stack("mine")).problem().expect("two of a name");
     assert!(problem.contains("`mine` is no name for a stack"), "{problem}");
 }
+
+/// A stack that can be the host of a flow.
+fn carrier() -> OwnStack {
+    stack("mine")
+        .text("app", "none", |_| None)
+        .text("cc", "cubic", |cc| (cc == "none").then(|| "a controller of this stack".to_owned()))
+        .text("note", "", |_| None)
+        .parameter("bytes", 0.0, 0.0..=1e15)
+        .parameter("start_s", 0.0, 0.0..=1e6)
+        .parameter("ecn", 0.0, 0.0..=1.0)
+        .only_with(&["note", "bytes", "start_s"], "app", &["send"])
+        .carries_flows()
+}
+
+#[test]
+fn stacks_are_hosts_of_flows_over_paths() {
+    let own = Own::from(carrier());
+    let read = |text: &str, own| {
+        Scenario::parse_with("own.toml", text.as_bytes(), &[], own).map_err(|error| error.render(false))
+    };
+    let text = "schema = 1\n[run]\nduration = \"3s\"\n[links.a]\nrate = \"2mbit\"\ndelay = \"5ms\"\n\
+                [[flows]]\nid = \"f\"\npath = [\"a\"]\nhost = { kind = \"mine\", depth = 2, note = \"x\" }\ncc = \"vegas\"\n\
+                bytes = \"9000B\"\nstart = \"1s\"\necn = true\nmss = \"500B\"\n\
+                [[flows]]\nid = \"g\"\npath = [\"a\"]\ndirection = \"reverse\"\nreceiver = \"mine\"\n\
+                [[flows]]\nid = \"h\"\npath = [\"a\"]\n";
+    let scenario = read(text, &own).expect("a scenario");
+    let spec = scenario.spec(0);
+    let live = spec.live.as_ref().expect("hosts outside");
+    assert_eq!(live.clock, Clock::Virtual);
+    let names: Vec<(&str, bool, u16)> =
+        live.nodes.iter().map(|node| (&*node.name, node.is_outside(), node.mtu)).collect();
+    // An MSS of 500 bytes with 40 of headers; 1460 is the default.
+    let expected =
+        [("f-sender", true, 540), ("f-receiver", true, 540), ("g-sender", false, 1500), ("g-receiver", true, 1500)];
+    assert_eq!(names, expected);
+    // The second path leads from the receiver to the sender.
+    assert_eq!(live.pipes.iter().map(|pipe| pipe.between).collect::<Vec<_>>(), [[0, 1], [3, 2]]);
+    assert_eq!(spec.flows.iter().map(|flow| flow.ends.is_some()).collect::<Vec<_>>(), [true, true, false]);
+    let shown = format!("{:?}", live.nodes[0].stack);
+    // depth, bytes, start_s and ecn; app, cc and note.
+    assert!(shown.contains("values: [2.0, 9000.0, 1.0, 1.0], texts: [\"send\", \"vegas\", \"x\"]"), "{shown}");
+    let shown = format!("{:?}", live.nodes[1].stack);
+    assert!(shown.contains("values: [2.0, 0.0, 0.0, 1.0], texts: [\"sink\", \"vegas\", \"\"]"), "{shown}");
+    // What is shown is the same scenario.
+    let again = read(&scenario.resolved(), &own).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(again.spec(0), spec);
+
+    // A setting beside a name.
+    let set = |text: &str| Override { flag: "--set".to_owned(), text: text.to_owned() };
+    let beside = [set("flows.2.host=mine"), set("flows.2.host.depth=7")];
+    let scenario = Scenario::parse_with("own.toml", text.as_bytes(), &beside, &own).expect("a scenario");
+    assert!(scenario.resolved().contains("host = { kind = \"mine\", depth = 7"), "{}", scenario.resolved());
+    let profile = [set("flows.2.host=rfc"), set("flows.2.host.depth=7")];
+    let error = Scenario::parse_with("own.toml", text.as_bytes(), &profile, &own).expect_err("a profile");
+    assert!(error.render(false).contains("`flows.2.host.depth` cannot be set"), "{}", error.render(false));
+
+    for (from, to, what) in [
+        ("depth = 2", "depth = 20", "expected a number from 0 to 9"),
+        ("depth = 2", "cc = \"x\"", "`mine` has no key `cc`"),
+        ("ecn = true", "sack = false", "flows.f: `mine` has no key `sack`"),
+        ("cc = \"vegas\"", "cc = \"none\"", "expected a controller of this stack"),
+        ("cc = \"vegas\"", "count = 2", "expected an entry of `[[flows]]` for each"),
+        ("cc = \"vegas\"", "application = \"web\"", "unknown application of a stack"),
+        ("cc = \"vegas\"", "application = \"request\"", "the key `size` is missing"),
+        (
+            "cc = \"vegas\"",
+            "application = { kind = \"request\", size = \"1B\", response = \"1B\" }",
+            "flows.f.bytes: not with",
+        ),
+        ("cc = \"vegas\"", "receiver = { sack = false }", "the key `host` is missing"),
+        ("receiver = \"mine\"", "receiver = \"smoltcp\"\nhost = \"mine\"", "a smoltcp host has no connection"),
+        ("[links.a]", "[record]\npcap = [\"a.forward\"]\n[links.a]", "a link that hosts with a stack use"),
+        ("[links.a]", "[record]\nreordering = [\"receiver\"]\n[links.a]", "on the virtual clock alone"),
+    ] {
+        let error = read(&text.replace(from, to), &own).expect_err(what);
+        assert!(error.contains(what), "{error}");
+    }
+    // A flow between hosts of the file has their stacks.
+    let between =
+        HOSTS.to_owned() + "[[flows]]\nid = \"f\"\nfrom = \"one\"\nto = \"two\"\nport = 1\nhost = \"kernel\"\n";
+    let error = read(&between, &own).expect_err("a host of the flow");
+    assert!(error.contains("a kernel cannot be the host here") && error.contains("--features kernel"), "{error}");
+}

@@ -177,7 +177,7 @@ impl QlogSink for Part<'_> {
         match record.event {
             RecoveryEvent::Lost(_) => *rows.lost.entry(record.subflow).or_default() += 1,
             RecoveryEvent::Metrics(metrics) => _ = rows.cwnd.insert(record.subflow, metrics.congestion_window),
-            RecoveryEvent::State(_) | RecoveryEvent::Sent(_) => {}
+            RecoveryEvent::State(_) | RecoveryEvent::Sent(_) | RecoveryEvent::Sampled(_) => {}
         }
         ControlFlow::Continue(())
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::spec::{FlowGroup, HostSpec};
+use crate::spec::{FlowGroup, FlowSpec, HostSpec, RunSpec};
 
 /// The name of congestion control, host and loss detector of a sender outside.
 pub(super) const KERNEL: &str = "kernel";
@@ -32,5 +32,13 @@ impl SenderNames {
         let later = group.schedule.iter().map(|change| change.cc.name());
         let cc = [cc].into_iter().chain(later).collect::<Vec<_>>().join(",");
         SenderNames { cc: cc.into(), host: host.into(), loss_detector }
+    }
+
+    /// The names of a flow that a stack sends; `None` if none does.
+    pub(crate) fn carried(&self, run: &RunSpec, flow: &FlowSpec) -> Option<SenderNames> {
+        let sender = flow.ends.filter(|_| matches!(flow.sender, HostSpec::Outside))?.nodes[0];
+        let stack = run.live.as_ref()?.nodes.get(sender)?.stack.as_ref()?;
+        let (host, cc) = (stack.name().into(), stack.cc_of_flow()?.into());
+        Some(SenderNames { cc, host, loss_detector: self.loss_detector })
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use ackclock_packet::Packet;
-use ackclock_trace::{CaptureSink, ErttSink, QueueSink, SeriesRecord, SiftrSink};
+use ackclock_trace::{AckRecord, CaptureSink, ErttSink, QueueSink, SeriesRecord, SiftrSink};
 use ackclock_units::Time;
 
 use super::World;
@@ -13,8 +13,8 @@ use crate::host::Host;
 use crate::index::{DirectionId, FlowId, HostId, RouteId};
 use crate::log::HostLog;
 use crate::record::{
-    CaptureRecorder, QlogRecorder, QueueRecorder, QueueRecording, Recorders, ReorderingRecorder, SeriesRecorder,
-    TcpRecording,
+    CaptureRecorder, QlogRecorder, QueueRecorder, QueueRecording, Recorders, ReorderingRecorder, SenderId,
+    SeriesRecorder, TcpFact, TcpRecording,
 };
 use crate::reordering::Reorderings;
 use crate::series::Series;
@@ -193,6 +193,13 @@ impl World {
             self.hand_on_reordering(recorders)?;
         }
         self.check_data()
+    }
+
+    /// The variables of a sender outside, for `tcp.csv`.
+    pub fn sampled(&mut self, at: Time, flow: FlowId, variables: AckRecord) {
+        if let Some(recording) = &mut self.records.tcp {
+            recording.add(at, SenderId::of(flow), TcpFact::Ack(variables));
+        }
     }
 
     /// A packet arrives at a host, or leaves it.

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 
 use ackclock_live::{Outcome, run_virtual};
 use ackclock_scenario::{Own, Scenario};
-use ackclock_sim::Recorders;
+use ackclock_sim::{CaptureRecorder, Recorders};
 use ackclock_testkit::skipped;
-use ackclock_trace::Summary;
+use ackclock_trace::{CaptureRecord, CaptureSink, Summary, TcpRecord, TcpSink};
 use ackclock_uml::IMAGE;
 
 /// A sender and a receiver on a link of 10 Mbit/s, 20 ms there and back.
@@ -29,6 +29,33 @@ fn parse(text: &str) -> Result<Scenario, String> {
 fn run(text: &str) -> Outcome {
     let spec = parse(text).unwrap_or_else(|error| panic!("{error}")).spec(0);
     run_virtual(&spec, Recorders::default(), &mut |_| ControlFlow::Continue(()))
+}
+
+/// A flow on a link of 10 Mbit/s, 20 ms there and back, with further keys.
+fn flow(more: &str) -> String {
+    format!(
+        "schema = 1\n[run]\nduration = \"6s\"\n\
+         [links.wire]\nrate = \"10mbit\"\ndelay = \"10ms\"\nqueue = {{ kind = \"pfifo\", limit = \"40p\" }}\n\
+         [[flows]]\nid = \"f\"\npath = [\"wire\"]\n{more}"
+    )
+}
+
+/// The rows of `tcp.csv` and the packets of a capture, as text.
+#[derive(Debug, Default)]
+struct Rows(Vec<String>);
+
+impl TcpSink for Rows {
+    fn record(&mut self, record: &TcpRecord<'_>) -> ControlFlow<()> {
+        self.0.push(format!("{record:?}"));
+        ControlFlow::Continue(())
+    }
+}
+
+impl CaptureSink for Rows {
+    fn record(&mut self, record: &CaptureRecord<'_>) -> ControlFlow<()> {
+        self.0.push(format!("{record:?}"));
+        ControlFlow::Continue(())
+    }
 }
 
 fn result(summary: &Summary<()>, host: usize, name: &str) -> Option<f64> {
@@ -94,6 +121,103 @@ fn the_size_of_its_units_changes_what_a_kernel_sends() {
 }
 
 #[test]
+fn a_kernel_is_the_host_of_a_flow_and_its_records_repeat() {
+    if skips("a_kernel_is_the_host_of_a_flow_and_its_records_repeat") {
+        return;
+    }
+    let host = "host = { kind = \"kernel\", sample_ms = 10 }\ncc = \"newreno\"\n\
+                [[flows]]\nid = \"own\"\npath = [\"wire\"]\nhost = \"linux-6.1\"\n\
+                [record]\ntcp = true\npcap = [\"f\"]\n";
+    let scenario = parse(&flow(host)).unwrap_or_else(|error| panic!("{error}"));
+    let [first, second] = [(); 2].map(|()| {
+        let (mut tcp, mut packets) = (Rows::default(), Rows::default());
+        let (captures, snaplen) = scenario.captures(0).expect("captures");
+        let points: Vec<_> = captures.iter().map(|capture| capture.point).collect();
+        let recorders = Recorders {
+            tcp: Some(&mut tcp),
+            captures: Some(CaptureRecorder { points: &points, snaplen, sink: &mut packets }),
+            ..Recorders::default()
+        };
+        let outcome = run_virtual(&scenario.spec(0), recorders, &mut |_| ControlFlow::Continue(()));
+        assert!(outcome.broken_off.is_none(), "{:?}", outcome.broken_off);
+        (outcome.summary, tcp.0, packets.0)
+    });
+    let (summary, tcp, packets) = &first;
+    assert_eq!((&*summary.flows[0].cc, &*summary.flows[0].host), ("newreno", "kernel"));
+    assert_eq!((&*summary.flows[1].cc, &*summary.flows[1].host), ("cubic", "linux-6.1"));
+    // The two share the link, of which 1448 of 1500 bytes are payload.
+    let goodputs: f64 = summary.flows.iter().map(|flow| flow.goodput_bps).sum();
+    assert!((0.9..1.0).contains(&(goodputs / (10e6 * 1448.0 / 1500.0))), "{goodputs}");
+    // A row each 10 ms: the kernel's sender, in the time of the run.
+    let rows: Vec<&String> = tcp.iter().filter(|row| row.contains("flow: \"f.0\"")).collect();
+    assert!((590..=602).contains(&rows.len()), "{}", rows.len());
+    assert!(rows.iter().any(|row| row.contains("ca_state: \"Recovery\"")), "{:?}", rows.last());
+    // Sender and receiver, data and ACKs.
+    for (capture, way) in [(0, false), (0, true), (1, false), (1, true)] {
+        let part = format!("capture: {capture}, interface: 0");
+        let way = format!("inbound: Some({way})");
+        assert!(packets.iter().filter(|packet| packet.contains(&part) && packet.contains(&way)).count() > 500);
+    }
+    let json = |summary: &Summary<()>| serde_json::to_string(summary).expect("numbers");
+    assert_eq!(json(&first.0), json(&second.0));
+    assert!(first.1 == second.1 && first.2 == second.2);
+}
+
+#[test]
+fn kernels_and_endpoints_face_each_other() {
+    if skips("kernels_and_endpoints_face_each_other") {
+        return;
+    }
+    for ends in [
+        "host = \"kernel\"\nreceiver = \"linux-6.1\"\n",
+        "host = \"linux-6.1\"\nreceiver = { host = { kind = \"kernel\", memory_mb = 48 } }\n",
+        "host = { kind = \"kernel\", qdisc = \"fq\" }\ndirection = \"reverse\"\necn = true\n",
+    ] {
+        let outcome = run(&flow(&format!("{ends}bytes = \"1MB\"\nstart = \"1s\"\n")));
+        assert!(outcome.broken_off.is_none(), "{ends}: {:?}", outcome.broken_off);
+        let flow = &outcome.summary.flows[0];
+        assert_eq!(flow.progress.delivered_bytes, 1_000_000, "{ends}");
+        // 691 segments of 1500 bytes take 0.83 s, and slow start a few round trips.
+        let completed = flow.completed_s.expect("an end");
+        assert!((1.8..2.5).contains(&completed), "{ends}: {completed}");
+    }
+}
+
+#[test]
+fn a_kernel_answers_requests() {
+    if skips("a_kernel_answers_requests") {
+        return;
+    }
+    let application =
+        "application = { kind = \"request\", size = \"100B\", response = \"10kB\", think = \"100ms\", requests = 9 }";
+    let outcome = run(&flow(&format!("host = \"kernel\"\n{application}\n")));
+    assert!(outcome.broken_off.is_none(), "{:?}", outcome.broken_off);
+    assert_eq!(result(&outcome.summary, 0, "responses"), Some(9.0));
+    // 10 kB are 7 segments, within the initial window: a round trip of 20 ms, and 0.13 and 8.4 ms for
+    // 152 and for 10364 bytes (52 of headers each).
+    let median = result(&outcome.summary, 0, "response_p50_ms").expect("a time");
+    assert!((28.4..30.0).contains(&median), "{median}");
+    // 9 requests of 100 bytes.
+    assert_eq!(outcome.summary.flows[0].progress.delivered_bytes, 900);
+}
+
+#[test]
+fn a_kernel_ends_its_flow_when_told() {
+    if skips("a_kernel_ends_its_flow_when_told") {
+        return;
+    }
+    // By 2 s 2.4 MB pass at most; an abort leaves the rest of the socket unsent, a stop does not.
+    let delivered = |end: &str| {
+        let outcome = run(&flow(&format!("host = \"kernel\"\n{end} = \"2s\"\n")));
+        assert!(outcome.broken_off.is_none(), "{:?}", outcome.broken_off);
+        outcome.summary.flows[0].progress.delivered_bytes
+    };
+    let [stopped, aborted] = ["stop", "abort"].map(delivered);
+    assert!((1_800_000..2_450_000).contains(&aborted), "{aborted}");
+    assert!((aborted + 1..4_000_000).contains(&stopped), "{stopped} {aborted}");
+}
+
+#[test]
 fn a_guest_that_cannot_do_its_job_says_so() {
     if skips("a_guest_that_cannot_do_its_job_says_so") {
         return;
@@ -101,6 +225,7 @@ fn a_guest_that_cannot_do_its_job_says_so() {
     for (sender, said) in [
         ("app = \"send\", cc = \"none\"", "the guest cannot do its job: congestion control none"),
         ("app = \"send\", sysctl = \"net.ipv4.nothing=1\"", "the guest cannot do its job: sysctl net.ipv4.nothing"),
+        ("app = \"send\", qdisc = \"nothing\"", "the guest cannot do its job: queue discipline nothing"),
         ("app = \"command\", command = \"exit 3\", root = \"/nowhere\"", "the guest cannot do its job: "),
         ("append = \"init=/nothing rdinit=/nothing\"", "its console says last:"),
     ] {
@@ -133,10 +258,15 @@ fn settings_of_the_wrong_form_are_refused() {
         ("cc = \"cubic reno\"", "a congestion controller of the kernel"),
         ("sysctl = \"net.ipv4.tcp_ecn\"", "settings separated by `;`"),
         ("sysctl = \"../../etc=1\"", "settings separated by `;`"),
+        ("sysctl = \"net.core.default_qdisc=fq\"", "`qdisc = "),
+        ("qdisc = \"f q\"", "a queue discipline of the kernel"),
         ("root = \"relative\"", "the absolute path of a directory"),
         ("memory_mb = 1", "memory_mb"),
         ("bytes = 5", "`app = \"send\"`, without which it has no effect"),
-        ("app = \"command\", cc = \"reno\"", "`app = \"send\"` or `\"sink\"`, without which it has no effect"),
+        (
+            "app = \"command\", cc = \"reno\"",
+            "`app = \"send\"` or `\"sink\"` or `\"request\"` or `\"serve\"`, without which it has no effect",
+        ),
         ("app = \"send\", root = \"/\"", "`app = \"command\"`, without which it has no effect"),
         ("ccc = \"reno\"", "ccc"),
     ] {
