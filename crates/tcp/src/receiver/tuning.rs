@@ -25,7 +25,7 @@
 use ackclock_units::{Span, Time};
 
 use super::Receiver;
-use crate::stack::tuning::{HEADERS, received_size, room_for, true_size};
+use crate::stack::tuning::{HEADERS, OVERHEAD, received_size, room_for, true_size};
 use crate::{BufferGrowth, BufferTuning, TuningRules, WindowRule};
 
 /// The least payload that lets the window grow by data in order (`tcp_event_data_recv`).
@@ -34,6 +34,9 @@ const LEAST_GROWING: u32 = 128;
 const HALF: u64 = 128;
 /// `tcp_adv_win_scale` = 2.
 const THREE_QUARTERS: u64 = 192;
+/// Segments that share a buffer: `MAX_SKB_FRAGS` is 17, and a segment in 22 lies in two
+/// pages of 32 KiB (`sk_page_frag_refill`).
+const COALESCED: u64 = 16;
 /// `TCP_MSS_DEFAULT`: no segment is larger at first.
 const FIRST_SEGMENT: u32 = 536;
 
@@ -220,7 +223,20 @@ impl Receiver {
         if self.tuned.is_some() {
             return self.window_of(self.buffer.saturating_sub(self.memory_held()));
         }
-        self.space.saturating_sub(self.held())
+        let memory = |(left, right)| self.shared_memory(right - left);
+        let beyond: u64 = if self.has_gap() { self.reassembly.ranges().map(memory).sum() } else { 0 };
+        self.space.saturating_sub((self.shared_memory(self.unread_at_ack()) + beyond) / 2)
+    }
+
+    /// The memory of `bytes` bytes of segments next to each other in a buffer of fixed size, where
+    /// as many as a buffer has fragments may share one overhead; no more than was counted on.
+    fn shared_memory(&self, bytes: u64) -> u64 {
+        if bytes == 0 || !self.coalesces {
+            return 2 * bytes;
+        }
+        let most = COALESCED * u64::from(self.peer_segment);
+        let buffers = if bytes <= most { 1 } else { bytes.div_ceil(most) };
+        (bytes + OVERHEAD * buffers).min(2 * bytes)
     }
 
     /// The memory of what is held (`sk_rmem_alloc`).

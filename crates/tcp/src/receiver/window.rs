@@ -6,9 +6,10 @@
 //! (`tcp.c`). FreeBSD 14: `tcp_output` and `tcp_mss` (`sys/netinet/tcp_output.c`, `tcp_input.c`).
 //!
 //! # Departures
-//! Linux accounts for the memory of packets: here each byte of data takes two of the buffer, which
-//! is what `tcp_adv_win_scale` = 1 assumes, unless the buffer is tuned (`tuning`). FreeBSD's
-//! automatic tuning of the buffer is not modelled: it stays as large as it was set.
+//! Linux accounts for the memory of packets: here each byte in order takes two of the buffer, which
+//! is what `tcp_adv_win_scale` = 1 assumes, and what lies beyond a gap the memory of segments as they
+//! come from another namespace of the machine (veth), unless the buffer is tuned (`tuning`).
+//! FreeBSD's automatic tuning of the buffer is not modelled: it stays as large as it was set.
 
 use ackclock_packet::{Flags, Segment};
 
@@ -179,9 +180,13 @@ impl Receiver {
     /// The window that Linux would choose if none was offered yet.
     #[inline]
     pub(super) fn linux_window(&self) -> u64 {
-        let free = self.space.saturating_sub(self.next - self.read);
+        let unread = self.unread_at_ack();
+        let free = self.space.saturating_sub(unread);
         let full = self.space.min(self.clamp);
-        let is_plain = self.tuned.is_none() && self.reassembly.is_empty() && self.shift > 0;
+        let is_plain = self.tuned.is_none()
+            && self.reassembly.is_empty()
+            && self.shift > 0
+            && unread <= u64::from(self.peer_segment);
         if is_plain && full > 0 && free >= full / 2 {
             return self.aligned(free.min(self.grown));
         }
