@@ -161,14 +161,25 @@ impl Endpoint {
             SpaceRule::Bytes => self.sender.send_space_in_bytes(),
             SpaceRule::Segments => self.sender.send_space(),
             SpaceRule::Linux => return self.sender.fill_buffers(bytes, flags),
-            SpaceRule::Tuned => return self.sender.fill_tuned(bytes),
+            SpaceRule::Tuned => {
+                let taken = self.sender.fill_tuned(bytes);
+                self.note_write(taken);
+                return taken;
+            }
         };
         if !self.sender.writing.is_below_lowat(self.sender.sequence.unsent()) {
             return 0;
         }
         let taken = bytes.min(space);
         self.sender.sequence.write(taken);
+        self.note_write(taken);
         taken
+    }
+
+    fn note_write(&mut self, taken: u64) {
+        if taken > 0 && self.config.transfer.marks_writes() {
+            self.sender.note_write(taken);
+        }
     }
 
     /// write(2) without blocking: takes up to `bytes` bytes.

@@ -291,7 +291,7 @@ impl Endpoint {
             };
         }
         let last = piece.payload > 0 && piece.seq + u64::from(piece.payload) == self.sender.sequence.written() + 1;
-        if if self.config.transfer.sending == SendRule::Linux {
+        if if self.config.transfer.sending == SendRule::Linux || self.config.transfer.marks_writes() {
             piece.push
         } else {
             last || self.config.transfer.write_size > 0

@@ -80,7 +80,12 @@ pub struct Receiver {
     pushed: bool,
     /// Window scale in force.
     shift: u8,
+    /// Segments next to each other share memory.
+    coalesces: bool,
     ack_rule: AckRule,
+    /// Segments that were not read when the ACK that is due was decided on, before the reader's
+    /// turn.
+    unread_segments: u16,
     ticks: Ticks,
     /// The window as Linux would have grown it; see [`DelayedAck::growth_from`].
     grown: u64,
@@ -139,6 +144,8 @@ impl Receiver {
             ticks: Ticks::default(),
             pushed: false,
             shift: 0,
+            coalesces: false,
+            unread_segments: 0,
             mss: 1460,
             clamp: 0,
             first_window: buffer,
@@ -152,6 +159,7 @@ impl Receiver {
         self.ack_rule = rules.acks;
         self.window_rule = rules.window;
         self.ticks = rules.ticks;
+        self.coalesces = rules.coalesces;
         self.sack = Sack::new(rules.reports, rules.exact_duplicates);
         self.tuned = rules.receive_tuning.map(|rules| Box::new(Tuned::new(rules)));
         self.described =

@@ -592,3 +592,52 @@ fn check_blocks(
     }
     Ok(())
 }
+
+/// A receiver by Linux's rules with SO_RCVBUF of 614,400, which holds twice that memory, and its
+/// window of 614,400 less a segment in reserve.
+fn linux_receiver() -> Receiver {
+    let rules = crate::stack::profile::Profile::linux_6_1().endpoint.transfer;
+    let policy = DelayedAck { quick: 16, hurry: QuickAcks::linux_4_19(), ..DelayedAck::default() };
+    let mut receiver = Receiver::new(1_228_800, policy).with_rules(&rules);
+    receiver.synchronize(0);
+    receiver.begin(4, 1460, 1448, 65_535);
+    receiver
+}
+
+#[test]
+fn segments_beyond_a_gap_share_the_memory_of_one() {
+    // A capture of Linux 6.1.192: each pair beyond a gap takes 1280 + 2 * 1448 = 4176 bytes of
+    // memory, or 2088 of the window, and 68 in a row, in buffers of 16, 5 * 1280 + 68 * 1448 =
+    // 104,864, or 52,432: with three pairs 614,400 - 3 * 2088 - 52,432 = 555,704, in units of 16
+    // bytes 555,712. (The kernel had 554,352, with a segment that was not read yet.)
+    let mut receiver = linux_receiver();
+    let segments = |from: u64, to: u64| (1 + 1448 * from, 1 + 1448 * to);
+    for (from, to) in [(1, 3), (4, 6), (7, 9), (10, 78)] {
+        for segment in from..to {
+            let (left, right) = segments(segment, segment + 1);
+            receive(&mut receiver, left, right);
+        }
+    }
+    assert_eq!(receiver.linux_window().min(555_712), receiver.linux_window());
+    receiver.grown = receiver.clamp;
+    assert_eq!(receiver.linux_window(), 555_712);
+}
+
+#[test]
+fn what_fills_a_gap_is_not_read_when_it_is_acknowledged() {
+    // The ACK leaves before the reader's turn: 249 segments in 16 buffers take 16 * 1280 + 249 * 1448
+    // = 381,032 of memory, 190,516 of the window: 614,400 - 190,516 = 423,884, in units of 16 bytes
+    // 423,888. (The kernel had 423,248: the segment that filled the gap had a buffer of its own.)
+    let mut receiver = linux_receiver();
+    (receiver.grown, receiver.announced) = (receiver.clamp, 600_000);
+    for segment in 1..249 {
+        receive(&mut receiver, 1 + 1448 * segment, 1449 + 1448 * segment);
+    }
+    ack(&mut receiver);
+    receive(&mut receiver, 1, 1449);
+    receiver.read(u64::MAX);
+    assert!(receiver.ack_now);
+    assert_eq!(receiver.linux_window(), 423_888);
+    ack(&mut receiver);
+    assert_eq!(receiver.linux_window(), 612_960, "614,400 - 1448, in units of 16 bytes");
+}

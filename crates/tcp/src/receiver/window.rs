@@ -6,15 +6,16 @@
 //! (`tcp.c`). FreeBSD 14: `tcp_output` and `tcp_mss` (`sys/netinet/tcp_output.c`, `tcp_input.c`).
 //!
 //! # Departures
-//! Linux accounts for the memory of packets: here each byte of data takes two of the buffer, which
-//! is what `tcp_adv_win_scale` = 1 assumes, unless the buffer is tuned (`tuning`). FreeBSD's
-//! automatic tuning of the buffer is not modelled: it stays as large as it was set.
+//! Linux accounts for the memory of packets: here each byte in order takes two of the buffer, which
+//! is what `tcp_adv_win_scale` = 1 assumes, and what lies beyond a gap the memory of segments as they
+//! come from another namespace of the machine (veth), unless the buffer is tuned (`tuning`).
+//! FreeBSD's automatic tuning of the buffer is not modelled: it stays as large as it was set.
 
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::Time;
 
 use super::Receiver;
-use crate::stack::tuning::received_size;
+use crate::stack::tuning::{OVERHEAD, received_size};
 use crate::{StateRules, WindowRule};
 
 /// The largest window field.
@@ -25,6 +26,9 @@ const MAX_SHIFT: u8 = 14;
 const MIN_BUFFER: u64 = 2304;
 /// The least payload that lets Linux's window grow (`tcp_event_data_recv`).
 pub(super) const LEAST_GROWING: u32 = 128;
+/// Segments that share a buffer: `MAX_SKB_FRAGS` is 17, and a segment in 22 lies in two
+/// pages of 32 KiB (`sk_page_frag_refill`).
+const COALESCED: u64 = 16;
 /// `TCP_INIT_CWND`.
 const LINUX_FIRST_COPY: u64 = 10;
 
@@ -186,9 +190,13 @@ impl Receiver {
     /// The window that Linux would choose if none was offered yet.
     #[inline]
     pub(super) fn linux_window(&self) -> u64 {
-        let free = self.space.saturating_sub(self.next - self.read);
+        let unread = self.unread_at_ack();
+        let free = self.space.saturating_sub(unread);
         let full = self.space.min(self.clamp);
-        let is_plain = self.tuned.is_none() && self.reassembly.is_empty() && self.shift > 0;
+        let is_plain = self.tuned.is_none()
+            && self.reassembly.is_empty()
+            && self.shift > 0
+            && unread <= u64::from(self.peer_segment);
         if is_plain && full > 0 && free >= full / 2 {
             return self.aligned(free.min(self.grown));
         }
@@ -395,7 +403,20 @@ impl Receiver {
         if self.tuned.is_some() {
             return self.window_of(self.buffer.saturating_sub(self.memory_held()));
         }
-        self.space.saturating_sub(self.held())
+        let memory = |(left, right)| self.shared_memory(right - left);
+        let beyond: u64 = if self.has_gap() { self.reassembly.ranges().map(memory).sum() } else { 0 };
+        self.space.saturating_sub((self.shared_memory(self.unread_at_ack()) + beyond) / 2)
+    }
+
+    /// The memory of `bytes` bytes of segments next to each other in a buffer of fixed size, where
+    /// as many as a buffer has fragments may share one overhead; no more than was counted on.
+    fn shared_memory(&self, bytes: u64) -> u64 {
+        if bytes == 0 || !self.coalesces {
+            return 2 * bytes;
+        }
+        let most = COALESCED * u64::from(self.peer_segment);
+        let buffers = if bytes <= most { 1 } else { bytes.div_ceil(most) };
+        (bytes + OVERHEAD * buffers).min(2 * bytes)
     }
 
     /// The memory of what is held (`sk_rmem_alloc`).

@@ -18,7 +18,7 @@ use crate::{CaState, Ports, SendRule, SentAs, Stamp, State};
 #[derive(Debug)]
 pub(crate) struct Burst {
     /// Segments left.
-    left: u64,
+    left: u32,
     /// The congestion window has no room for another one, or for any.
     fills: bool,
     /// The next one has to do with the retransmission timer.
@@ -176,7 +176,7 @@ impl Sender {
     pub(crate) fn begin_burst(&mut self, now: Time, left: u64, fills: bool, header: (u32, u16, Flags)) {
         let (ack, window, flags) = header;
         self.burst = Burst {
-            left,
+            left: u32::try_from(left).unwrap_or(u32::MAX),
             fills,
             timed: self.follows_new_data(),
             idle: false,
@@ -268,7 +268,8 @@ impl Sender {
         self.burst.left -= 1;
         self.sequence.advance(payload, false);
         out.begin((ports.local, ports.remote), self.burst.flags);
-        if self.sequence.nxt() == self.sequence.written() + 1 {
+        let pushes = self.sequence.nxt() >= self.queue.next_push && self.queue.sent(self.sequence.nxt());
+        if pushes || self.sequence.nxt() == self.sequence.written() + 1 && !self.config.transfer.marks_writes() {
             out.flags |= Flags::PSH;
         }
         out.seq = self.sequence.lower(seq);
@@ -281,6 +282,9 @@ impl Sender {
         self.counters.bytes_sent += u64::from(payload);
         let ecn = self.ecn.mark_data(out);
         self.loss.board.push(self.burst.stamp, seq, payload, false);
+        if pushes {
+            self.loss.board.set_push(true);
+        }
         if self.burst.timed {
             self.new_data_sent(self.burst.stamp.at);
             self.burst.timed = self.loss.each_moves_timer();

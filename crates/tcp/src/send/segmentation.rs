@@ -21,6 +21,9 @@
 //!   first, stays where it began: HyStart ends slow start at some twenty segments, the first buffer
 //!   is full of those and what is SACKed, and may not grow; having nothing to send then begins a
 //!   recovery in each round trip.
+//! - Where an application writes less than a segment at a time, and the send buffer counts no socket
+//!   buffers, some writes are one: PSH of one that ends with a segment, and is followed by another
+//!   before that leaves, is missing.
 //! - By [`SpaceRule::Segments`], SACKed segments share one overhead however long they are together;
 //!   Linux stops at half a megabyte, or at 17 fragments.
 
@@ -29,14 +32,12 @@ use std::collections::VecDeque;
 use ackclock_units::Time;
 
 use crate::send::Sender;
-use crate::stack::tuning::{payload_of_bare_buffers, sent_size};
+use crate::stack::tuning::{OVERHEAD, payload_of_bare_buffers, sent_size};
 use crate::{SendRule, SpaceRule, State, TuningRules, WriteFlags};
 
 /// `sk_gso_max_size`, what a buffer and a unit hold: `GSO_MAX_SIZE` less `MAX_TCP_HEADER` and one
 /// (`sk_setup_caps`).
 pub(super) const MAX_SIZE: u64 = 65_536 - 320 - 1;
-/// Memory of an empty buffer: `struct sk_buff` of 256 bytes and 1024 bytes of head.
-const OVERHEAD: u64 = 1280;
 /// The smallest that is set (Linux `SOCK_MIN_SNDBUF`).
 const MIN_SEND_BUFFER: u64 = 4608;
 /// The last number of `net.ipv4.tcp_wmem`.
@@ -74,6 +75,9 @@ pub(crate) struct Queue {
     tail: u64,
     /// Where PSH was set last (`pushed_seq`).
     pushed: u64,
+    /// The next place for PSH of what an application writes that decides it then, `u64::MAX` if
+    /// none is known ([`crate::TransferRules::push_when_written`]).
+    pub(crate) next_push: u64,
     /// One past what is sent with PSH at the end at one go, and whether it is more than a segment.
     burst_end: u64,
     burst_pushes: bool,
@@ -91,7 +95,7 @@ pub(crate) struct Queue {
 impl Queue {
     /// Empty, with room for `buffer` bytes.
     pub(crate) fn new(buffer: u64) -> Queue {
-        Queue { buffer, ..Queue::default() }
+        Queue { buffer, pushed: 1, next_push: u64::MAX, ..Queue::default() }
     }
 
     /// SO_SNDBUF by a host's rule.
@@ -159,6 +163,7 @@ impl Queue {
         while self.marks.front().is_some_and(|mark| mark.at <= seq) {
             push |= self.marks.pop_front().is_some_and(|mark| mark.at == seq && mark.end == End::Write);
         }
+        self.find_next_push();
         push
     }
 
@@ -172,6 +177,10 @@ impl Queue {
     pub(crate) fn note_mtu_probe(&mut self, end: u64) -> bool {
         (self.burst_end, self.burst_pushes) = (end, false);
         self.sent(end)
+    }
+
+    fn find_next_push(&mut self) {
+        self.next_push = self.marks.front().map_or(u64::MAX, |mark| mark.at);
     }
 
     /// A write ends at `at`, with PSH.
@@ -273,6 +282,50 @@ impl Sender {
         let by_rtt = if near < 32 { MAX_SIZE >> near } else { 0 };
         let bytes = by_rate.saturating_add(by_rtt).min(MAX_SIZE);
         quota.min((bytes / mss).max(u64::from(self.config.transfer.least_burst)))
+    }
+
+    /// The application has written `bytes` more, in one call: PSH where that ends, and at the end of
+    /// each socket buffer with which more than half of the peer's largest window is written without
+    /// it (`tcp_push`, `forced_push`).
+    pub(crate) fn note_write(&mut self, bytes: u64) {
+        let end = self.sequence.written() + 1;
+        // Until the peer's window is known, only the ends of writes are.
+        if self.sequence.max_window() > 0 {
+            self.mark_write(end - bytes, end);
+        } else {
+            self.queue.push_mark(end);
+        }
+        self.queue.find_next_push();
+    }
+
+    fn mark_write(&mut self, from: u64, end: u64) {
+        let (nxt, half) = (self.sequence.nxt().max(1), self.sequence.max_window() / 2);
+        let offload = self.config.transfer.offload.is_on();
+        let goal = if offload { self.buffer_goal() } else { self.full_payload().into() };
+        // More data in the last buffer of a write takes its PSH away.
+        if from > nxt && !(from - nxt).is_multiple_of(goal) {
+            self.queue.unmark(from);
+        }
+        loop {
+            let beyond = (self.queue.pushed + half).max(from).max(nxt) + 1 - nxt;
+            let at = nxt + beyond.div_ceil(goal) * goal;
+            if at >= end {
+                break;
+            }
+            self.queue.push_mark(at);
+        }
+        self.queue.push_mark(end);
+    }
+
+    /// The peer's window is known: PSH in the writes that came before.
+    pub(crate) fn mark_early_writes(&mut self) {
+        let mut from = 1;
+        self.queue.pushed = from;
+        for Mark { at, .. } in std::mem::take(&mut self.queue.marks) {
+            self.mark_write(from, at);
+            from = at;
+        }
+        self.queue.find_next_push();
     }
 
     /// Segments of a peer with a small window are at most half of it, so that two fit.
@@ -492,7 +545,31 @@ impl Sender {
         let space = self.send_space();
         let queued = self.queue.buffer.saturating_sub(space);
         // tcp_stream_memory_free with `wake`.
-        space > 0 && space >= queued / 2 && self.writing.is_below_lowat(2 * self.sequence.unsent())
+        space > 0
+            && space >= queued / 2
+            && self.writing.is_below_lowat(2 * self.sequence.unsent())
+            && self.has_room_beside_tail(space, queued)
+    }
+
+    /// The last buffer takes its overhead even if it is not full, where that counts by the segment.
+    fn has_room_beside_tail(&self, space: u64, queued: u64) -> bool {
+        let mss = u64::from(self.negotiated.mss());
+        let tail = self.sequence.unsent() % mss;
+        if tail == 0 || !matches!(self.config.transfer.send_space, SpaceRule::Segments | SpaceRule::Tuned) {
+            return true;
+        }
+        let more = OVERHEAD * (mss - tail) / (mss + OVERHEAD);
+        space >= more + (queued + more) / 2
+    }
+
+    /// Number of bytes of small writes after which a third of the send buffer is still free.
+    fn room_for_small_writes(&self) -> u64 {
+        let mss = u64::from(self.negotiated.mss());
+        let free = (self.queue.buffer / 3 * 2).saturating_sub(self.queued());
+        let tail = self.sequence.unsent() % mss;
+        let whole = (free + tail) / mss * mss;
+        let left = (free + tail - whole) * (mss + OVERHEAD);
+        (whole + left.saturating_sub(OVERHEAD * mss) / mss).saturating_sub(tail)
     }
 
     /// Returns `true` if the send buffer does not grow, since the congestion window is full: up to
@@ -532,7 +609,12 @@ impl Sender {
             SpaceRule::Bytes => u64::MAX,
             // The writer continues while a third is free.
             SpaceRule::Segments | SpaceRule::Tuned if self.writing.notsent_lowat().is_none() => {
-                let room = (self.queue.buffer / 3 * 2).saturating_sub(self.queued());
+                let room = self.room_for_small_writes();
+                // Half of the peer's window is no more than a write that sets PSH at its end alone.
+                let room = match self.config.transfer.marks_writes() {
+                    true => room.min(self.sequence.max_window() / 2),
+                    false => room,
+                };
                 (room - room % bytes).max(bytes)
             }
             SpaceRule::Segments | SpaceRule::Linux | SpaceRule::Tuned => bytes,

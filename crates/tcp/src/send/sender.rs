@@ -288,6 +288,9 @@ impl Sender {
     /// destination may be `recalled`.
     pub(crate) fn begin_sending(&mut self, now: Time, is_passive: bool, recalled: Option<Box<Metrics>>) {
         self.bound_segment();
+        if self.config.transfer.marks_writes() {
+            self.mark_early_writes();
+        }
         self.begin_probing(now, is_passive);
         let flight = self.flight(now);
         self.cc.on_established(&flight);

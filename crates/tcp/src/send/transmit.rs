@@ -187,8 +187,12 @@ impl Sender {
         if payload < self.negotiated.mss() {
             self.queue.small = self.sequence.nxt() + u64::from(payload);
         }
-        self.queue.sent(self.sequence.nxt() + u64::from(payload));
-        Some(self.send_new(now, payload, fin))
+        let push = self.queue.sent(self.sequence.nxt() + u64::from(payload));
+        let piece = self.send_new(now, payload, fin);
+        if push {
+            self.loss.board.set_push(true);
+        }
+        Some(Piece { push, ..piece })
     }
 
     /// A segment that is larger than the path is known to take.

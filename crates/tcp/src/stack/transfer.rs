@@ -57,6 +57,14 @@ pub struct TransferRules {
     /// Bytes that the application writes at a time, which blocks until they are taken; 0 if that is
     /// not known. [`TransferRules::push_writes`] alone asks for it.
     pub write_size: u32 = 0;
+    /// PSH is decided as the application writes: it is set where a write ends, unless more is
+    /// added to that segment before it leaves, and in a write where half of the peer's largest
+    /// window has been written without it, as in Linux from 2.4.4 on (`tcp_push`, `forced_push`).
+    /// Default false: at the end of all that is written.
+    pub push_when_written: bool = false;
+    /// Segments next to each other that are not read share the overhead of one in the receive
+    /// buffer, as in Linux from 3.5 on (`tcp_try_coalesce`). Default false.
+    pub coalesces: bool = false;
     /// The filling of the send buffer. Default: by the bytes of the stream.
     pub send_space: SpaceRule = SpaceRule::Bytes;
     /// The receive buffer is tuned while the connection runs, by [`WindowRule::Linux`]. Default
@@ -136,6 +144,13 @@ impl TransferRules {
             ticks: Ticks::WHEEL,
             ..TransferRules::default()
         }
+    }
+
+    /// Returns `true` if PSH is decided as the application writes, into a buffer that does not say
+    /// where its parts end ([`SpaceRule::Linux`] does).
+    #[inline]
+    pub(crate) fn marks_writes(&self) -> bool {
+        self.push_when_written && self.send_space != SpaceRule::Linux
     }
 
     /// A socket of Linux 6.18 whose receive buffer may be made as large as `most`, bytes.

@@ -102,6 +102,8 @@ pub struct Tuning {
 
 // The memory of a packet (x86-64).
 
+/// An empty buffer of a sender: `struct sk_buff` of 256 bytes and 1024 bytes of head.
+pub(crate) const OVERHEAD: u64 = 1280;
 /// `MAX_TCP_HEADER`.
 pub(crate) const HEADERS: u64 = 320;
 /// `struct sk_buff` and `struct skb_shared_info`, aligned.

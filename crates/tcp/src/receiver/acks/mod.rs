@@ -74,6 +74,7 @@ impl Receiver {
             self.review_quick();
         }
         self.pushed = false;
+        self.unread_segments = 0;
         self.ack_now = false;
         self.ack_at = Time::NEVER;
     }
@@ -261,6 +262,11 @@ impl Receiver {
             self.linux_acks.quick_once();
         }
         self.linux_acks.owe();
+        if self.ack_now {
+            // An ACK that is due whatever else leaves before the reader's turn.
+            let segments = (self.next - self.read).div_ceil(self.peer_segment.into());
+            self.unread_segments = u16::try_from(segments).unwrap_or(u16::MAX);
+        }
         if self.context.last {
             self.linux_acks.expect_answer();
         }
@@ -279,6 +285,12 @@ impl Receiver {
             let due = self.linux_acks.due(now, self.ack_at, &self.context, self.ticks);
             (self.ack_now, self.ack_at) = (due <= now, due);
         }
+    }
+
+    /// Units in order that an ACK takes for unread.
+    #[inline]
+    pub(super) fn unread_at_ack(&self) -> u64 {
+        (self.next - self.read).max(u64::from(self.unread_segments) * u64::from(self.peer_segment))
     }
 
     /// `DELAY_ACK`: no timer runs yet, and no more than a segment arrived.

@@ -52,6 +52,8 @@ impl Profile {
                     timer: TimerRules::linux_2_4(),
                     loss: LossRules::linux_2_4(),
                     push_writes: true,
+                    push_when_written: false,
+                    coalesces: false,
                     ..common.transfer
                 },
                 ..common
@@ -93,7 +95,7 @@ impl Profile {
                 frto: true, // tcp_frto = 2
                 // TCP_SYN_RETRIES; TCP_PAWS_WINDOW, a tick of 4 ms.
                 states: StateRules { syn_retries: 5, paws_slack: 4, ..before_fallback() },
-                transfer: TransferRules { loss: LossRules::linux_2_6_32(), ..common.transfer },
+                transfer: TransferRules { loss: LossRules::linux_2_6_32(), coalesces: false, ..common.transfer },
                 ..common
             },
             cc: "cubic",
@@ -336,6 +338,8 @@ fn linux(prr: Prr, hurry: QuickAcks, growth_from: u64) -> Config {
             report_refused: true,
             bare_handshake_ack: true,
             counts_segments: true,
+            push_when_written: true,
+            coalesces: true,
             ..TransferRules::default()
         },
         path: PathRules::linux(),

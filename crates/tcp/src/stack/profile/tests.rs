@@ -60,7 +60,7 @@ fn linux_2_6_32_is_2_4_with_episodes_of_its_own_and_larger_buffers() {
     let [old, new] = [Profile::linux_2_4(), Profile::linux_2_6_32()].map(|profile| profile.endpoint);
     let loss = crate::LossRules::linux_2_6_32();
     let TransferRules { timer, push_writes, .. } = TransferRules::default();
-    let transfer = TransferRules { timer, loss, push_writes, ..old.transfer.clone() };
+    let transfer = TransferRules { timer, loss, push_writes, push_when_written: true, ..old.transfer.clone() };
     let StateRules { orphan_retries, give_up, .. } = StateRules::linux();
     let states = StateRules { paws_slack: 4, orphan_retries, give_up, ..old.states.clone() };
     // tcp_wmem, and three quarters of tcp_rmem: 4 MiB each on a machine with much memory.

@@ -332,10 +332,16 @@ pub(super) fn any_config() -> impl Strategy<Value = Config> {
         let ticks = if wheel { Ticks::WHEEL } else { Ticks::default() };
         ticks.of_length(Span::from_nanos(length)).unwrap()
     });
-    let transfer =
-        (transfer, acc_ecn, offload, write_size, ticks).prop_map(|(transfer, acc_ecn, offload, write_size, ticks)| {
-            TransferRules { acc_ecn, offload, write_size, ticks, ..transfer }
-        });
+    let transfer = (transfer, acc_ecn, offload, (write_size, any::<bool>()), ticks).prop_map(
+        |(transfer, acc_ecn, offload, (write_size, push_when_written), ticks)| TransferRules {
+            acc_ecn,
+            offload,
+            write_size,
+            push_when_written,
+            ticks,
+            ..transfer
+        },
+    );
     let loss = (any_detector(), any::<[bool; 3]>(), transfer, any_path());
     let mss = prop_oneof![2 => Just(1000u16), 1 => 1u16..100, 1 => 100u16..9001, 1 => Just(u16::MAX)];
     let hurry = ((0u8..20, 0u8..20, 0u8..20, 0u8..20), any::<[bool; 3]>()).prop_map(

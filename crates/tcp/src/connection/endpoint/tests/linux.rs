@@ -387,6 +387,51 @@ fn the_timeout_goes_by_the_first_segment_of_an_ack_and_the_controller_by_the_las
 }
 
 #[test]
+fn psh_is_decided_as_the_application_writes() {
+    // forced_push, with a window of 8000: within the first write more than 4000 are written without
+    // PSH at 5001, and its end fills a segment and keeps PSH. The second write ends in a segment to
+    // which the third adds.
+    let rules = Profile::linux_6_1().endpoint.transfer;
+    let config = Config { transfer: rules, initial_window: InitialWindow::Segments(20), ..config() };
+    let mut script = Script::open_with(config.clone(), |script| script.window = 8000);
+    script.endpoint.write(10_000);
+    script.endpoint.write(2500);
+    script.write(700);
+    let mut ends = Vec::new();
+    for acked in [8001, 13_001, 13_201] {
+        ends.extend(pushes(&mut script).into_iter().filter_map(|(end, push)| push.then_some(end)));
+        script.ack(acked);
+    }
+    assert_eq!(ends, [5001, 10_001, 13_201]);
+    // Before the peer's window is known, the ends of writes are kept: 1 + 4000 is passed in the
+    // second write alone, pushed_seq being where the first ended.
+    let mut script = Script::new(config);
+    script.window = 8000;
+    script.endpoint.connect();
+    script.pump();
+    script.endpoint.write(2000);
+    script.endpoint.write(6000);
+    script.wait(100);
+    let syn = script.syn(Flags::SYN | Flags::ACK);
+    script.input(syn);
+    let ends: Vec<u64> = pushes(&mut script).into_iter().filter_map(|(end, push)| push.then_some(end)).collect();
+    assert_eq!(ends, [2001, 7001, 8001]);
+}
+
+#[test]
+fn a_forced_push_stays_with_what_is_sent_again() {
+    // tcp_mark_push is of the socket buffer.
+    let rules = Profile::linux_6_1().endpoint.transfer;
+    let config = Config { transfer: rules, initial_window: InitialWindow::Segments(20), ..config() };
+    let mut script = Script::open_with(config, |script| script.window = 8000);
+    script.write(8000);
+    assert!(pushes(&mut script).contains(&(5001, true)));
+    script.ack(4001);
+    script.wait(2 * RTO);
+    assert_eq!(pushes(&mut script).first(), Some(&(5001, true)));
+}
+
+#[test]
 fn psh_is_where_a_write_ends_by_2_4() {
     // tcp_sendmsg of 2.4.0: a write of 2500 bytes ends within the third segment and with the fifth.
     let rules = Profile::linux_2_4().endpoint.transfer;
