@@ -301,7 +301,7 @@ impl Sender {
     fn mark_write(&mut self, from: u64, end: u64) {
         let (nxt, half) = (self.sequence.nxt().max(1), self.sequence.max_window() / 2);
         let offload = self.config.transfer.offload.is_on();
-        let goal = if offload { self.buffer_goal() } else { self.full_payload().into() };
+        let goal = if offload { self.buffer_goal() } else { self.full_payload().into() }.max(1);
         // More data in the last buffer of a write takes its PSH away.
         if from > nxt && !(from - nxt).is_multiple_of(goal) {
             self.queue.unmark(from);
@@ -610,11 +610,10 @@ impl Sender {
             // The writer continues while a third is free.
             SpaceRule::Segments | SpaceRule::Tuned if self.writing.notsent_lowat().is_none() => {
                 let room = self.room_for_small_writes();
-                // Half of the peer's window is no more than a write that sets PSH at its end alone.
-                let room = match self.config.transfer.marks_writes() {
-                    true => room.min(self.sequence.max_window() / 2),
-                    false => room,
-                };
+                // Half of the peer's window is no more than a write that sets PSH at its end alone;
+                // what is written before that is known, is looked at then.
+                let half = self.sequence.max_window() / 2;
+                let room = if half > 0 && self.config.transfer.marks_writes() { room.min(half) } else { room };
                 (room - room % bytes).max(bytes)
             }
             SpaceRule::Segments | SpaceRule::Linux | SpaceRule::Tuned => bytes,
