@@ -58,7 +58,7 @@ pub struct HtbClass {
     pub burst: Option<u64>,
     /// Bytes that it sends at once beyond its ceiling. Default: those of a nanosecond, and 1600.
     pub cburst: Option<u64>,
-    /// Bytes of a leaf's turn. Default: a second's of `rate`, divided by [`HtbConfig::r2q`], 1000
+    /// Bytes of a leaf's turn. Default: a second's of `rate`, divided by `r2q`, 1000
     /// to 200,000.
     pub quantum: Option<u32>,
     /// The priority of a leaf, 0 first. Default: 0.
