@@ -9,38 +9,12 @@
 
 use std::any::Any;
 
-use ackclock_units::parameter::{Configurable, Domain, Setting, Value, Visitor};
-use ackclock_units::{Size, Time};
+use ackclock_units::Time;
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
 use crate::change::parameters;
 use crate::discipline::{Discipline, LARGEST_PACKET, MAX};
-use crate::{Books, ChangeError, Dequeue, DropReason, Drops, Entry, QueueDisc, Queued, Store};
-
-/// A queue limit, in the unit that the discipline counts in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// At most this many packets (`pfifo`).
-    Packets(u64),
-    /// At most this many bytes (`bfifo`).
-    Bytes(u64),
-}
-
-impl Setting for Limit {
-    fn value(&self) -> Value {
-        Value::Size(match *self {
-            Limit::Packets(packets) => Size::Packets(packets),
-            Limit::Bytes(bytes) => Size::Bytes(bytes),
-        })
-    }
-
-    fn from_value(value: Value) -> Option<Limit> {
-        match value {
-            Value::Size(Size::Packets(packets)) => Some(Limit::Packets(packets)),
-            Value::Size(Size::Bytes(bytes)) => Some(Limit::Bytes(bytes)),
-            _ => None,
-        }
-    }
-}
+use crate::{Books, ChangeError, Dequeue, DropReason, Drops, Entry, Limit, QueueDisc, Queued, Store};
 
 /// Parameters of a drop-tail queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,8 +114,8 @@ impl<P: Queued + Send> QueueDisc<P> for Fifo<P> {
         self.store.pass(bytes);
     }
 
-    fn drop_tail(&self) -> Option<FifoConfig> {
-        Some(self.config)
+    fn drop_tail(&self) -> Option<Limit> {
+        Some(self.config.limit)
     }
 
     /// Another limit. What waits beyond it stays, as in Linux (`sch_fifo` has `fifo_init` for

@@ -8,7 +8,7 @@ use ackclock_units::{Rate, Time};
 
 use crate::books::{Backlog, Books, Counters, DropReason, Dropped, Drops};
 use crate::change::ChangeError;
-use crate::fifo::FifoConfig;
+use crate::limit::Limit;
 use crate::probe::{Probe, Variable};
 use crate::queued::{Entry, Headers, Queued};
 #[cfg(test)]
@@ -60,9 +60,9 @@ pub trait QueueDisc<P: Queued>: Debug + Send {
     fn pass(&mut self, bytes: u32) {
         let _ = bytes;
     }
-    /// The parameters, if it is a drop-tail queue and no more: a link can then keep what waits where
+    /// The limit, if it is a drop-tail queue and no more: a link can then keep what waits where
     /// it keeps what is on its way, and have a [`Fifo`](crate::Fifo) count. Default: it is not.
-    fn drop_tail(&self) -> Option<FifoConfig> {
+    fn drop_tail(&self) -> Option<Limit> {
         None
     }
     /// Sets other parameters at run time, as `tc qdisc change` does; `config` is a complete

@@ -7,7 +7,9 @@
 
 use std::any::Any;
 
-use ackclock_aqm::{ChangeError, Counters, Dequeue, Dropped, Drops, Entry, Fifo, Headers, Overhead, QueueDisc};
+use ackclock_aqm::{
+    ChangeError, Counters, Dequeue, Dropped, Drops, Entry, Fifo, FifoConfig, Headers, Overhead, QueueDisc,
+};
 use ackclock_packet::Packet;
 use ackclock_units::outside::Failure;
 use ackclock_units::{Random, Rate, Serializer, Span, Time};
@@ -102,7 +104,8 @@ impl Link {
         let wire = Wire::new(config.impairments.clone(), random.clone());
         let is_simple = serializer.is_some() && bucket.is_none() && uniform.is_some() && wire.is_plain();
         let is_fresh = queue.counters().offered.packets == 0;
-        let drop_tail = if is_simple && is_fresh { queue.drop_tail().map(Fifo::new) } else { None };
+        let drop_tail =
+            if is_simple && is_fresh { queue.drop_tail().map(|limit| Fifo::new(FifoConfig { limit })) } else { None };
         Link {
             state: TransmitterState::Idle,
             overhead: uniform.unwrap_or(0),
