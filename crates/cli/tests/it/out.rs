@@ -201,7 +201,7 @@ fn a_signal_ends_a_sweep_and_keeps_the_runs_that_have_finished() {
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 #[test]
 fn a_signal_before_any_run_has_finished_leaves_an_earlier_output() {
     let folder = folder("signal-early");
@@ -292,7 +292,7 @@ fn what_was_killed_before_its_manifest_appeared_is_in_nobodys_way() {
     assert!(out.join("letter.txt").exists() && out.join("summary.json").exists());
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 #[test]
 #[expect(clippy::disallowed_methods, reason = "kills come at shares of the time that a run takes")]
 fn a_sweep_that_is_interrupted_again_and_again_comes_to_the_same_end() {

@@ -123,7 +123,7 @@ fn bad_input_is_status_2() {
 }
 
 /// 100 MB are nothing that a transfer would have to wait for.
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 #[test]
 fn a_pipe_of_two() {
     let ackclock = env!("CARGO_BIN_EXE_ackclock");
