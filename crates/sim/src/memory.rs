@@ -244,6 +244,7 @@ fn limit_of(queue: &QueueSpec) -> u64 {
         let direct = match queue {
             QueueSpec::Htb(config) => config.direct_qlen,
             QueueSpec::Hfsc(config) => config.direct_qlen,
+            QueueSpec::Qfq(config) => config.direct_qlen,
             _ => 0,
         };
         return queue.leaves().map(limit_of).fold(direct, u64::saturating_add);

@@ -1,7 +1,9 @@
 //! Trees of classes.
 
 use super::*;
-use ackclock_aqm::{Class, Filter, Hfsc, HfscClass, HfscConfig, Htb, HtbClass, HtbConfig, ServiceCurve};
+use ackclock_aqm::{
+    Class, Filter, Hfsc, HfscClass, HfscConfig, Htb, HtbClass, HtbConfig, Qfq, QfqClass, QfqConfig, ServiceCurve,
+};
 use ackclock_units::Rate;
 
 /// A leaf for the flows with these hashes.
@@ -55,6 +57,20 @@ pub(super) fn hfsc() -> HfscConfig {
     HfscConfig { classes, direct_qlen: 20, default: Some(Arc::from("rest")) }
 }
 
+/// Classes of three weights.
+pub(super) fn qfq() -> QfqConfig {
+    let of = |name, hashes: &[u64], queue, weight, maxpkt| Class {
+        parent: None,
+        ..leaf(name, "", hashes, queue, QfqClass { weight, maxpkt })
+    };
+    let classes = vec![
+        of("first", &[0, 1], codel(), 3, 1514),
+        of("second", &[2], pfifo(20), 1, 512),
+        of("rest", &[], pfifo(20), 1, 1514),
+    ];
+    QfqConfig { classes, direct_qlen: 20, default: Some(Arc::from("rest")) }
+}
+
 pub(super) fn cases() -> Vec<Case> {
     vec![
         Case {
@@ -96,6 +112,27 @@ pub(super) fn cases() -> Vec<Case> {
             one_queue: false,
             marks: true,
             drops: &[DropReason::Limit, DropReason::Delay],
+        },
+        Case {
+            name: "qfq",
+            make: |random| Box::new(Qfq::new(QfqConfig { direct_qlen: 20, ..QfqConfig::default() }, random)),
+            limit: Limit::Packets(20),
+            holds: Some(20),
+            // Without classes.
+            one_queue: true,
+            marks: false,
+            drops: &[DropReason::Limit],
+        },
+        Case {
+            name: "qfq, classes",
+            make: |random| Box::new(Qfq::new(qfq(), random)),
+            limit: Limit::Packets(60),
+            // As above.
+            holds: Some(23),
+            one_queue: false,
+            marks: true,
+            // What CoDel drops leaves enough of the link for the others.
+            drops: &[DropReason::Delay],
         },
     ]
 }

@@ -48,7 +48,7 @@ rate = "10mbit"
 /// The sections that a document can have, each with what the parser demands before it reads on. The
 /// name of a link, host or class, which may be any, is NAME. A varied section is read again with the rest
 /// of its document, so that there are several.
-const BASES: [&str; 9] = [
+const BASES: [&str; 10] = [
     one_link!(
         r#"
 [links.NAME.queue]
@@ -66,6 +66,17 @@ path = ["NAME"]
 kind = "hfsc"
 [links.NAME.queue.classes.NAME]
 ls = { m2 = "1mbit" }
+[[flows]]
+id = "flow"
+path = ["NAME"]
+"#
+    ),
+    one_link!(
+        r#"
+[links.NAME.queue]
+kind = "qfq"
+[links.NAME.queue.classes.NAME]
+weight = 2
 [[flows]]
 id = "flow"
 path = ["NAME"]

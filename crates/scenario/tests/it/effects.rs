@@ -69,6 +69,7 @@ const VALUES: &[(&str, &str, &str)] = &[
         "classes",
         "{ top = { ls = { m2 = \"3mbit\" } }, first = { ls = { m2 = \"2mbit\" } }, bulk = { ls = { m2 = \"1mbit\" } } }",
     ),
+    ("links.wire.queue", "classes", "{ first = { weight = 9 }, bulk = {} }"),
     ("links.wire.queue.classes.first", "parent", "\"other\""),
     ("links.wire.queue.classes.first", "flows", "\"g\""),
     ("links.wire.queue.classes.first", "max_length", "\"600B\""),

@@ -321,6 +321,7 @@ fn queue(laws: &mut Laws, spec: &DirectionSpec, json: &Json, rows: &[&Row]) {
                 | QueueSpec::Fq(_)
                 | QueueSpec::Htb(_)
                 | QueueSpec::Hfsc(_)
+                | QueueSpec::Qfq(_)
         )
     };
     let one_line = !queues(spec).any(several);
