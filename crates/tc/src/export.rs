@@ -84,8 +84,9 @@ fn one(text: &mut String, device: &str, direction: &DirectionSpec) {
     if direction.course.autorate.is_some() {
         left.push("autorate: cake-autorate sets the rate while it runs".to_owned());
     }
-    if direction.course.trace.is_some() {
-        left.push("trace: the rate is the mean of the trace".to_owned());
+    if let Some(trace) = &direction.course.trace {
+        let losses = if trace.has_loss() { ", without its losses" } else { "" };
+        left.push(format!("trace: rate and delay are the means of the trace{losses}"));
     }
     left.iter().for_each(|what| script.left(what));
     let stab = stab.join(" ");
