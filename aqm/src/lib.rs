@@ -44,6 +44,7 @@ mod queued;
 mod red;
 mod rem;
 mod ring;
+mod series;
 mod sfb;
 mod sfq;
 mod slab;
@@ -64,7 +65,9 @@ pub use choke::{Choke, ChokeConfig};
 pub use cobalt::{Cobalt, CobaltConfig};
 pub use codel::{Codel, CodelConfig};
 pub use codel_law::ControlLaw;
-pub use disciplines::{Class, Hfsc, HfscConfig, Htb, HtbConfig, Qfq, QfqConfig, QueueSpec};
+pub use disciplines::{
+    Class, Hfsc, HfscConfig, Htb, HtbConfig, Qfq, QfqConfig, QueueSpec, Series, SeriesConfig, Stage,
+};
 pub use dualpi2::{DualPi2, DualPi2Config, StepThreshold};
 pub use ets::{Ets, EtsConfig};
 pub use fifo::{Fifo, FifoConfig};

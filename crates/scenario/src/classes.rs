@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use ackclock_aqm::{Class, Filter, HfscClass, HfscConfig, HtbClass, HtbConfig, QfqClass, QfqConfig, ServiceCurve};
+use ackclock_aqm::{
+    Class, Filter, HfscClass, HfscConfig, HtbClass, HtbConfig, QfqClass, QfqConfig, SeriesConfig, ServiceCurve, Stage,
+};
 use ackclock_sim::spec::QueueSpec;
 use ackclock_units::{Rate, Span};
 
@@ -37,7 +39,42 @@ pub(crate) fn read(fields: &mut Fields<'_>, extent: &Extent, queue: &mut QueueSp
             read_default(fields, default);
             read_all(fields, extent, classes, qfq);
         }
+        QueueSpec::Series(config) => read_stages(fields, extent, config),
         _ => {}
+    }
+}
+
+/// Reads the queues of a series; what is not said of one that is there stays.
+fn read_stages(fields: &mut Fields<'_>, extent: &Extent, config: &mut SeriesConfig) {
+    fields
+        .declare(("stages", "queues in series by name; each feeds the next, and all but the last are shapers"), || {
+            Domain::Table
+        });
+    let Some(entry) = fields.get("stages") else { return };
+    let expected =
+        "a table for each queue, such as { shaper = { queue = { kind = \"tbf\", rate = \"1mbit\" } }, modem = {} }";
+    let Some(table) = entry.node.table() else {
+        return fields.reject("stages", &entry.node, Problem::new("not a table", expected));
+    };
+    if *config == SeriesConfig::default() {
+        config.stages.clear();
+    }
+    for entry in &table.0 {
+        let Some(mut fields) = fields.named("stages", entry, "a table, such as { queue = \"pfifo\" }") else {
+            continue;
+        };
+        if !is_name(&entry.key) {
+            let problem = Problem::new("not a valid name of a queue", "a letter, then letters, digits, `-` and `_`");
+            fields.reject("", &entry.node, problem);
+        }
+        let place = config.stages.iter().position(|stage| *stage.name == *entry.key);
+        let there = place.map_or_else(disciplines::default, |place| config.stages[place].queue.clone());
+        let queue = disciplines::stage(&mut fields, extent, &there);
+        fields.finish();
+        match place {
+            Some(place) => config.stages[place].queue = queue,
+            None => config.stages.push(Stage { name: entry.key.as_str().into(), queue }),
+        }
     }
 }
 

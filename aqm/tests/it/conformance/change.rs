@@ -6,7 +6,7 @@ use ackclock_aqm::{
     Afd, AfdConfig, Avq, AvqConfig, Blue, BlueConfig, Cake, CakeConfig, ChangeError, Choke, ChokeConfig, Cobalt,
     CobaltConfig, Diffserv, DualPi2, DualPi2Config, Ets, EtsConfig, FlowMode, Fq, FqConfig, FqPie, FqPieConfig,
     Framing, Hfsc, HfscConfig, Htb, HtbConfig, Pi2, Pi2Config, Prio, PrioConfig, Qfq, QfqConfig, Red, RedConfig, Rem,
-    RemConfig, Sfb, SfbConfig, Sfq, SfqConfig, SfqRed, Tbf, TbfConfig, Wred, WredConfig,
+    RemConfig, Series, SeriesConfig, Sfb, SfbConfig, Sfq, SfqConfig, SfqRed, Tbf, TbfConfig, Wred, WredConfig,
 };
 
 use super::*;
@@ -260,6 +260,14 @@ fn changes() -> Vec<Change> {
             QfqConfig { direct_qlen: 1000, default: None, ..trees::qfq() },
             QfqConfig { direct_qlen: 7, ..trees::qfq() },
             |config| Qfq::new(config, random())
+        ),
+        change!(
+            "series",
+            Kept,
+            Limit::Packets(7),
+            SeriesConfig::default(),
+            SeriesConfig { stages: vec![trees::stage("queue", trees::pfifo(7))] },
+            |config| Series::new(config, random())
         ),
         change!(
             "sfq",

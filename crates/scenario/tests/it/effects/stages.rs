@@ -63,6 +63,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
             "sfb:links.wire.queue.penalty_burst=100",
             "hfsc:links.wire.queue.default=\"bulk\"",
             "hfsc:links.wire.queue.classes={top={ls={m2=\"4mbit\"}}, first={parent=\"top\", ls={m2=\"1mbit\"}, flows=[\"f\"]}, bulk={parent=\"top\", ls={m2=\"3mbit\"}}}",
+            "series:links.wire.queue.stages={first={queue={kind=\"tbf\", rate=\"2mbit\", burst=\"5kB\", limit=\"30kB\"}}, last={}}",
             "qfq:links.wire.queue.default=\"bulk\"",
             "qfq:links.wire.queue.classes={first={weight=3, flows=[\"f\"], queue={kind=\"pfifo\", limit=\"5p\"}}, bulk={}}",
             "htb:links.wire.queue.default=\"bulk\"",

@@ -322,6 +322,7 @@ fn queue(laws: &mut Laws, spec: &DirectionSpec, json: &Json, rows: &[&Row]) {
                 | QueueSpec::Htb(_)
                 | QueueSpec::Hfsc(_)
                 | QueueSpec::Qfq(_)
+                | QueueSpec::Series(_)
         )
     };
     let one_line = !queues(spec).any(several);

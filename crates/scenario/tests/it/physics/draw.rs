@@ -65,6 +65,7 @@ pub(crate) const BY_SKELETON: &[&str] = &[
     "record.reordering",
     // The names of classes.
     "classes",
+    "stages",
     "parent",
     "queue.default",
     // Two and two belong together.
