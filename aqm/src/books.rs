@@ -120,7 +120,7 @@ impl Tally {
     }
 
     /// Counted since another tally of the same.
-    fn since(self, before: Tally) -> Tally {
+    pub(crate) fn since(self, before: Tally) -> Tally {
         Tally { packets: self.packets - before.packets, bytes: self.bytes - before.bytes }
     }
 

@@ -18,7 +18,7 @@ use crate::{
     Codel, CodelConfig, DualPi2, DualPi2Config, Ets, EtsConfig, Fifo, FifoConfig, Fq, FqCodel, FqCodelConfig, FqConfig,
     FqPie, FqPieConfig, HeadDrop, HeadDropConfig, OwnQueueConfig, Pi2, Pi2Config, Pie, PieConfig, Prio, PrioConfig,
     QueueDisc, Queued, Red, RedConfig, Rem, RemConfig, Sfb, SfbConfig, Sfq, SfqConfig, Tbf, TbfConfig, Wred,
-    WredConfig, hfsc, htb,
+    WredConfig, hfsc, htb, qfq, series,
 };
 
 /// A class of a tree, with the settings of its scheduler.
@@ -31,6 +31,16 @@ pub type HtbConfig = htb::HtbConfig<QueueSpec>;
 pub type Hfsc<P> = hfsc::Hfsc<P, QueueSpec>;
 /// Parameters of HFSC.
 pub type HfscConfig = hfsc::HfscConfig<QueueSpec>;
+/// QFQ with any discipline in its classes.
+pub type Qfq<P> = qfq::Qfq<P, QueueSpec>;
+/// Parameters of QFQ.
+pub type QfqConfig = qfq::QfqConfig<QueueSpec>;
+/// Any disciplines in series.
+pub type Series<P> = series::Series<P, QueueSpec>;
+/// Queues in series.
+pub type SeriesConfig = series::SeriesConfig<QueueSpec>;
+/// A queue of a series.
+pub type Stage = series::Stage<QueueSpec>;
 
 macro_rules! disciplines {
     ($($(#[$doc:meta])* $name:literal => $variant:ident($config:ty) = $default:expr,
@@ -182,6 +192,10 @@ disciplines! {
     "htb" => Htb(HtbConfig) = HtbConfig::default(), |config, random| Htb::new(config, random);
     /// Hierarchical fair service curve.
     "hfsc" => Hfsc(HfscConfig) = HfscConfig::default(), |config, random| Hfsc::new(config, random);
+    /// Quick fair queueing by weights.
+    "qfq" => Qfq(QfqConfig) = QfqConfig::default(), |config, random| Qfq::new(config, random);
+    /// Queues in series.
+    "series" => Series(SeriesConfig) = SeriesConfig::default(), |config, random| Series::new(config, random);
 }
 
 impl LeafSpec for QueueSpec {
@@ -197,22 +211,47 @@ impl LeafSpec for QueueSpec {
         QueueSpec::is_tree(self)
     }
 
+    fn is_series(&self) -> bool {
+        matches!(self, QueueSpec::Series(_))
+    }
+
+    fn holds_back(&self) -> bool {
+        match self {
+            QueueSpec::Tbf(_) | QueueSpec::Htb(_) | QueueSpec::Hfsc(_) | QueueSpec::Own(_) => true,
+            QueueSpec::Cake(config) => config.bandwidth.is_some(),
+            QueueSpec::Fq(config) => config.maxrate.is_some(),
+            _ => false,
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        QueueSpec::name(self)
+    }
+
+    fn config(&self) -> &dyn Any {
+        QueueSpec::config(self)
+    }
+
     fn build<P: Queued + Send + 'static>(&self, random: Random) -> Box<dyn QueueDisc<P>> {
         QueueSpec::build(self, random)
     }
 }
 
 impl QueueSpec {
-    /// Returns `true` if it is a tree of classes with other disciplines in it.
+    /// Returns `true` if it is a tree of classes with other disciplines in it, or a series of them.
     pub fn is_tree(&self) -> bool {
-        matches!(self, QueueSpec::Htb(_) | QueueSpec::Hfsc(_))
+        matches!(self, QueueSpec::Htb(_) | QueueSpec::Hfsc(_) | QueueSpec::Qfq(_) | QueueSpec::Series(_))
     }
 
-    /// The names of the classes of a tree, in their order, and the disciplines in its leaves.
+    /// The names of the classes of a tree, or of the queues of a series, in their order, and the
+    /// disciplines in its leaves.
     pub fn classes(&self) -> impl Iterator<Item = (&str, Option<&QueueSpec>)> {
         let htb = if let QueueSpec::Htb(config) = self { &*config.classes } else { &[] };
         let hfsc = if let QueueSpec::Hfsc(config) = self { &*config.classes } else { &[] };
-        tree::names(htb).chain(tree::names(hfsc))
+        let qfq = if let QueueSpec::Qfq(config) = self { &*config.classes } else { &[] };
+        let series = if let QueueSpec::Series(config) = self { &*config.stages } else { &[] };
+        let series = series.iter().map(|stage| (&*stage.name, Some(&stage.queue)));
+        tree::names(htb).chain(tree::names(hfsc)).chain(tree::names(qfq)).chain(series)
     }
 
     /// The disciplines in the leaves of a tree.
@@ -234,6 +273,8 @@ impl QueueSpec {
         match self {
             QueueSpec::Htb(config) => config.classes.iter_mut().for_each(|class| class.filter.resolve(of)),
             QueueSpec::Hfsc(config) => config.classes.iter_mut().for_each(|class| class.filter.resolve(of)),
+            QueueSpec::Qfq(config) => config.classes.iter_mut().for_each(|class| class.filter.resolve(of)),
+            QueueSpec::Series(config) => config.stages.iter_mut().for_each(|stage| stage.queue.resolve(of)),
             _ => {}
         }
     }

@@ -1,9 +1,10 @@
-//! Classes in a tree, with another discipline in each leaf: the part of HTB and HFSC that is no
-//! scheduler.
+//! Classes in a tree, with another discipline in each leaf: the part of HTB, HFSC
+//! and QFQ that is no scheduler.
 //!
 //! A packet belongs to the first leaf, in the order of the classes, whose filter it passes; to the
 //! default class if there is none.
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -28,8 +29,16 @@ pub trait LeafSpec: Configurable + Clone + Debug + PartialEq + 'static {
     fn plain() -> Self;
     /// Returns `true` if it ever marks a packet.
     fn marks(&self) -> bool;
-    /// Returns `true` if it is a tree of classes itself.
+    /// Returns `true` if it is a tree of classes itself, or a series.
     fn is_tree(&self) -> bool;
+    /// Returns `true` if it is a series.
+    fn is_series(&self) -> bool;
+    /// Returns `true` if it may hold packets back while a link could send them.
+    fn holds_back(&self) -> bool;
+    /// The name of the discipline.
+    fn name(&self) -> &'static str;
+    /// The configuration, for [`QueueDisc::change`].
+    fn config(&self) -> &dyn Any;
     /// An empty queue.
     fn build<P: Queued + Send + 'static>(&self, random: Random) -> Box<dyn QueueDisc<P>>;
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use ackclock_aqm::{
     Class, DqRateEstimator, Drops, FifoConfig, Filter, HfscClass, HfscConfig, HtbClass, HtbConfig, Limit, PieConfig,
-    QueueDisc, QueueSpec, RedConfig, ServiceCurve,
+    QfqClass, QfqConfig, QueueDisc, QueueSpec, RedConfig, ServiceCurve,
 };
 use ackclock_testkit::StubPacket;
 use ackclock_units::parameter::{Domain, Value, each};
@@ -44,6 +44,7 @@ fn disciplines(load: QueueLoad) -> Vec<(&'static str, Discipline)> {
         ("red-adaptive", QueueSpec::Red(adaptive)),
         ("htb-tree", QueueSpec::Htb(htb())),
         ("hfsc-tree", QueueSpec::Hfsc(hfsc())),
+        ("qfq-classes", QueueSpec::Qfq(qfq())),
     ];
     let all = QueueSpec::all().into_iter().map(|spec| (spec.name(), spec)).chain(further);
     all.map(|(name, mut spec)| {
@@ -90,6 +91,14 @@ fn htb() -> HtbConfig {
 fn hfsc() -> HfscConfig {
     let share = HfscClass { ls: Some(ServiceCurve::linear(1_000_000)), ..HfscClass::default() };
     HfscConfig { classes: tree(share.clone(), share), default: Some("rest".into()), ..HfscConfig::default() }
+}
+
+/// The leaves of the trees, of different weights.
+fn qfq() -> QfqConfig {
+    let mut classes = tree(QfqClass::default(), QfqClass::default()).split_off(1);
+    classes.iter_mut().for_each(|class| class.parent = None);
+    classes[0].settings.weight = 10;
+    QfqConfig { classes, default: Some("rest".into()), ..QfqConfig::default() }
 }
 
 /// The arrivals.

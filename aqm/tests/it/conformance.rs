@@ -58,9 +58,10 @@ impl Case {
     }
 
     /// The packet that it shows leaves first. CAKE's turns depend on the time and on chance; a shaper
-    /// does not know which one will be first.
+    /// does not know which one will be first, and QFQ chooses an aggregate when it is asked for a
+    /// packet.
     fn shows_the_next(&self) -> bool {
-        !(self.name.starts_with("tbf") || self.name == "fq, maxrate")
+        !(self.name.starts_with("tbf") || self.name == "fq, maxrate" || self.name == "qfq, classes")
             && (!self.name.starts_with("cake") || self.one_queue)
             && (!self.name.contains("shaped") || self.one_queue)
     }

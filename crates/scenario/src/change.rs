@@ -2,7 +2,7 @@
 //! the present values of these keys.
 
 use ackclock_aqm::QueueSpec;
-use ackclock_emulator::{Change, Loss, Up};
+use ackclock_emulator::{Change, Loss, Trace, Up};
 use ackclock_sim::DirectionId;
 use ackclock_sim::spec::{DirectionSpec, LinkSpec};
 use ackclock_units::parameter::{self, Configurable, Parameter, Setting, Visitor};
@@ -94,8 +94,9 @@ fn one(link: &LinkSpec, item: &Item, cx: &Context<'_>, at: Instant, before: &[Ch
         return None;
     }
     let extent = Extent { link: link.name.clone(), rate: spec.rate, overhead: spec.overhead };
-    let rate = if spec.course.trace.is_some() { None } else { Some(spec.rate) };
-    let change = course::change(&mut fields, Base { rate, queue: &spec.queue, extent }, before, at);
+    let trace = spec.course.trace.as_deref();
+    let rate = if trace.is_some_and(Trace::has_rate) { None } else { Some(spec.rate) };
+    let change = course::change(&mut fields, Base { rate, trace, queue: &spec.queue, extent }, before, at);
     fields.finish();
     change
 }
@@ -225,7 +226,7 @@ impl Present {
                 present.queue = queue.clone();
             }
         }
-        if spec.course.trace.is_none() {
+        if !spec.course.trace.as_deref().is_some_and(Trace::has_rate) {
             present.rate = Some(rate.at(at).and_then(Rate::from_bps));
         }
         present.delay = Span::from_nanos(delay.at(at).unwrap_or(0));

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use ackclock_aqm::{Class, Filter, HfscClass, HfscConfig, HtbClass, HtbConfig, ServiceCurve};
+use ackclock_aqm::{
+    Class, Filter, HfscClass, HfscConfig, HtbClass, HtbConfig, QfqClass, QfqConfig, SeriesConfig, ServiceCurve, Stage,
+};
 use ackclock_sim::spec::QueueSpec;
 use ackclock_units::{Rate, Span};
 
@@ -18,6 +20,10 @@ use crate::{disciplines, overhead};
 /// No larger length of a packet, size of a bucket or quantum.
 const MOST: u64 = u32::MAX as u64;
 
+/// The weights of `tc`'s QFQ classes, and their longest packets.
+const WEIGHT: Whole = Whole(1, 1024);
+const MAXPKT: Bytes = Bytes(512, 1 << 16);
+
 /// Reads the classes of a queue that has any.
 pub(crate) fn read(fields: &mut Fields<'_>, extent: &Extent, queue: &mut QueueSpec) {
     match queue {
@@ -29,7 +35,46 @@ pub(crate) fn read(fields: &mut Fields<'_>, extent: &Extent, queue: &mut QueueSp
             read_default(fields, default);
             read_all(fields, extent, classes, hfsc);
         }
+        QueueSpec::Qfq(QfqConfig { default, classes, .. }) => {
+            read_default(fields, default);
+            read_all(fields, extent, classes, qfq);
+        }
+        QueueSpec::Series(config) => read_stages(fields, extent, config),
         _ => {}
+    }
+}
+
+/// Reads the queues of a series; what is not said of one that is there stays.
+fn read_stages(fields: &mut Fields<'_>, extent: &Extent, config: &mut SeriesConfig) {
+    fields
+        .declare(("stages", "queues in series by name; each feeds the next, and all but the last are shapers"), || {
+            Domain::Table
+        });
+    let Some(entry) = fields.get("stages") else { return };
+    let expected =
+        "a table for each queue, such as { shaper = { queue = { kind = \"tbf\", rate = \"1mbit\" } }, modem = {} }";
+    let Some(table) = entry.node.table() else {
+        return fields.reject("stages", &entry.node, Problem::new("not a table", expected));
+    };
+    if *config == SeriesConfig::default() {
+        config.stages.clear();
+    }
+    for entry in &table.0 {
+        let Some(mut fields) = fields.named("stages", entry, "a table, such as { queue = \"pfifo\" }") else {
+            continue;
+        };
+        if !is_name(&entry.key) {
+            let problem = Problem::new("not a valid name of a queue", "a letter, then letters, digits, `-` and `_`");
+            fields.reject("", &entry.node, problem);
+        }
+        let place = config.stages.iter().position(|stage| *stage.name == *entry.key);
+        let there = place.map_or_else(disciplines::default, |place| config.stages[place].queue.clone());
+        let queue = disciplines::stage(&mut fields, extent, &there);
+        fields.finish();
+        match place {
+            Some(place) => config.stages[place].queue = queue,
+            None => config.stages.push(Stage { name: entry.key.as_str().into(), queue }),
+        }
     }
 }
 
@@ -182,6 +227,16 @@ fn hfsc(fields: &mut Fields<'_>, base: Option<&HfscClass>) -> Option<HfscClass> 
     Some(HfscClass { rt, ls, ul })
 }
 
+/// The settings of a QFQ class.
+fn qfq(fields: &mut Fields<'_>, base: Option<&QfqClass>) -> Option<QfqClass> {
+    let base = base.copied().unwrap_or_default();
+    let weight =
+        fields.or(("weight", "its part of the link beside the weights of the others"), base.weight.into(), WEIGHT);
+    let maxpkt =
+        fields.or(("maxpkt", "length of its longest packet; a longer one raises it"), base.maxpkt.into(), MAXPKT);
+    Some(QfqClass { weight: weight as u32, maxpkt: maxpkt as u32 })
+}
+
 /// A service curve, which is `base` where it does not say anything.
 fn curve(
     fields: &mut Fields<'_>,
@@ -241,6 +296,13 @@ pub(crate) fn list(queue: &QueueSpec, see: &mut dyn FnMut(String, Value)) {
                 }
                 rate(*m2).into_iter().for_each(|value| see("m2", value));
             }
+        }
+    }
+    if let QueueSpec::Qfq(QfqConfig { default, classes, .. }) = queue {
+        default.iter().for_each(|name| see("default".to_owned(), (&**name).into()));
+        for Class { name, settings: QfqClass { weight, maxpkt }, .. } in classes {
+            see(format!("classes.{name}.weight"), u64::from(*weight).into());
+            see(format!("classes.{name}.maxpkt"), MAXPKT.show(&u64::from(*maxpkt)));
         }
     }
     let QueueSpec::Htb(HtbConfig { default, classes, .. }) = queue else { return };

@@ -1,11 +1,10 @@
 //! Links that change: the keys `schedule` and `trace` of a direction.
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use ackclock_aqm::{Drops, QueueSpec};
-use ackclock_emulator::{Change, Format, Framed, OPPORTUNITY, Trace, Up};
+use ackclock_emulator::{Change, Format, Framed, OPPORTUNITY, Trace, TraceError, Up};
 use ackclock_units::parameter::Configurable;
 use ackclock_units::{Random, Rate, Span, Time as Instant};
 
@@ -26,26 +25,33 @@ pub(crate) const MAX_TRACE: u64 = 64 << 20;
 /// The most bytes of an opportunity: a packet of any size.
 const MAX_OPPORTUNITY: u64 = 1 << 20;
 
-const FORMATS: OneOf = OneOf { what: "format of traces", names: &["mahimahi", "rates"] };
+const FORMATS: OneOf = OneOf { what: "format of traces", names: &["mahimahi", "rates", "path"] };
 
 /// The expected form of a schedule.
 const A_CHANGE: &str = "a list of changes in order of time, such as [{ at = \"10s\", rate = \"5mbit\" }]";
+
+/// The keys of a trace's files.
+const FILES: [(&str, &str); 3] = [
+    ("file", "file of the trace, relative to the scenario"),
+    ("delay_file", "file of delays over time, which start with the trace"),
+    ("loss_file", "file of probabilities of independent losses over time, which start with the trace"),
+];
 
 /// Reads the key `trace`: `None` without one, `Some(None)` if something is wrong with it.
 pub(crate) fn trace(fields: &mut Fields<'_>) -> Option<Option<Arc<Trace>>> {
     fields.get("trace")?;
     let Some(mut table) = fields.table(
-        ("trace", "time-varying rate from a file, in place of `rate`"),
+        ("trace", "time-varying rate, delay and loss from files, in place of those keys"),
         "a table such as { file = \"lte.trace\", format = \"mahimahi\" }",
     ) else {
         return Some(None);
     };
-    let file = table.required(
-        ("file", "file of the trace, relative to the scenario"),
-        Text,
-        "the path of the trace, relative to the scenario",
+    let files = FILES.map(|key| table.maybe(key, Text));
+    let format = table.or(
+        ("format", "delivery opportunities of mahimahi, rates over time, or rates, delays and losses over time"),
+        "mahimahi",
+        FORMATS,
     );
-    let format = table.or(("format", "delivery opportunities of mahimahi, or rates over time"), "mahimahi", FORMATS);
     let repeats = table.or(("loop", "restart the trace at its end"), true, Flag);
     let format = match format {
         "mahimahi" => {
@@ -56,31 +62,73 @@ pub(crate) fn trace(fields: &mut Fields<'_>) -> Option<Option<Arc<Trace>>> {
             );
             Format::Mahimahi { bytes: bytes as u32 }
         }
-        _ => Format::Rates,
+        "rates" => Format::Rates,
+        _ => Format::Path,
     };
-    let (traces, inputs) = (table.traces(), table.inputs());
-    let share = |path: PathBuf, file: &str| {
-        let read = || load(inputs, file, format, repeats);
-        match traces {
-            Some(traces) => traces.get((path, format, repeats), read),
-            None => read().map(Arc::new),
+    if files[0].is_none() {
+        match ["format", "opportunity"].into_iter().find_map(|key| Some((key, table.peek(key)?))) {
+            Some((key, node)) => table.reject(key, node, Problem::new("has no effect", "`file` beside it")),
+            None if files[1..].iter().all(Option::is_none) => {
+                table.missing("file", "the path of the trace, relative to the scenario");
+            }
+            None => {}
         }
+    }
+    let (traces, inputs) = (table.traces(), table.inputs());
+    let read = || load(inputs, &files, format, repeats);
+    let read = match traces {
+        _ if files.iter().all(Option::is_none) => None,
+        Some(traces) => {
+            let paths = files.each_ref().map(|file| file.as_ref().map(|file| inputs.path(file)));
+            Some(traces.get((paths, format, repeats), read))
+        }
+        None => Some(read().map(Arc::new)),
     };
-    let read = file.and_then(|file| match share(inputs.path(&file), &file) {
-        Ok(trace) => Some(trace),
-        Err(problem) => {
-            if let Some(entry) = table.get("file") {
-                table.reject("file", &entry.node, problem);
+    let read = match read {
+        Some(Ok(trace)) => Some(trace),
+        Some(Err((key, problem))) => {
+            if let Some(entry) = table.get(key) {
+                table.reject(key, &entry.node, problem);
             }
             None
         }
-    });
+        None => None,
+    };
     table.finish();
     Some(read)
 }
 
-/// Reads a file, which errors call `name`.
-fn load(inputs: &Inputs, name: &str, format: Format, repeats: bool) -> Result<Trace, Problem> {
+/// Reads the files; a problem comes with the key of its file.
+fn load(
+    inputs: &Inputs,
+    files: &[Option<String>; 3],
+    format: Format,
+    repeats: bool,
+) -> Result<Trace, (&'static str, Problem)> {
+    let mut trace = Trace::constant(repeats);
+    for ((key, _), file) in FILES.into_iter().zip(files) {
+        let Some(name) = file else { continue };
+        let problem = |problem: Problem| (key, problem);
+        let parse = |text: &str| match key {
+            "file" => Trace::parse(text, format, repeats),
+            "delay_file" => trace.clone().with_delays(text),
+            _ => trace.clone().with_losses(text),
+        };
+        let has = (trace.has_delay(), trace.has_loss());
+        if let ("delay_file", (true, _)) | ("loss_file", (_, true)) = (key, has) {
+            let expected = format!("either that column of `file` or `{key}`");
+            return Err(problem(Problem::new("`file` has such a column", expected)));
+        }
+        trace = text(inputs, name, parse).map_err(problem)?;
+        if key == "file" && trace.has_rate() && trace.mean_bps() == 0 {
+            return Err(problem(Problem::new(format!("{name}: every rate is 0"), "a rate above 0")));
+        }
+    }
+    Ok(trace)
+}
+
+/// Parses the text of a file, which errors call `name`.
+fn text(inputs: &Inputs, name: &str, parse: impl FnOnce(&str) -> Result<Trace, TraceError>) -> Result<Trace, Problem> {
     let unreadable = |error: io::Error| {
         Problem::new(format!("cannot read {name}: {error}"), "a file, by its path relative to the scenario")
     };
@@ -95,15 +143,10 @@ fn load(inputs: &Inputs, name: &str, format: Format, repeats: bool) -> Result<Tr
         Problem::new(format!("{name}, line {line}: the byte 0x{byte:02x} is not UTF-8"), "a trace, which is text")
     })?;
     // A byte order mark is no part of the text.
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let trace = Trace::parse(text, format, repeats).map_err(|error| {
+    parse(text.strip_prefix('\u{feff}').unwrap_or(text)).map_err(|error| {
         let line = error.line.map(|line| format!(", line {line}")).unwrap_or_default();
         Problem::new(format!("{name}{line}: {}", error.problem), error.expected)
-    })?;
-    if trace.mean_bps() == 0 {
-        return Err(Problem::new(format!("{name}: every rate is 0"), "a rate above 0"));
-    }
-    Ok(trace)
+    })
 }
 
 /// The mean rate of a trace.
@@ -116,6 +159,8 @@ pub(crate) fn mean(trace: &Trace) -> Option<Rate> {
 pub(crate) struct Base<'a> {
     /// The rate at the start; `Some(None)` is unlimited. `None` if a trace sets it.
     pub(crate) rate: Option<Option<Rate>>,
+    /// The trace of the direction, which may set the delay and the losses, too.
+    pub(crate) trace: Option<&'a Trace>,
     pub(crate) queue: &'a QueueSpec,
     /// The reference of its sizes in other units.
     pub(crate) extent: Extent,
@@ -164,6 +209,8 @@ pub(crate) fn change(fields: &mut Fields<'_>, base: Base<'_>, before: &[Change],
 struct Reading {
     changes: Vec<Change>,
     rate: Option<Option<Rate>>,
+    /// A trace sets the delay, and the losses.
+    traced: [bool; 2],
     /// Until when ramps of the rate and of the delay go on.
     ramps: [Instant; 2],
     queue: Queue,
@@ -180,9 +227,10 @@ struct Queue {
 }
 
 impl Reading {
-    fn new(Base { rate, queue, extent }: Base<'_>) -> Reading {
+    fn new(Base { rate, trace, queue, extent }: Base<'_>) -> Reading {
+        let traced = trace.map_or([false; 2], |trace| [trace.has_delay(), trace.has_loss()]);
         let queue = Queue { spec: queue.clone(), tried: tried(queue), extent };
-        Reading { changes: Vec::new(), rate, ramps: [Instant::ZERO; 2], queue, goes_on: false }
+        Reading { changes: Vec::new(), rate, traced, ramps: [Instant::ZERO; 2], queue, goes_on: false }
     }
 
     /// Takes in a change that has been made.
@@ -224,6 +272,17 @@ impl Reading {
         }
         if self.rate.is_none() && rate.is_some() {
             refuse(item, "rate", "the rate is that of the trace", "a schedule of other keys, or no `trace`");
+        }
+        let keys = [("delay", delay.is_some()), ("loss", loss.is_some())];
+        for ((key, is_there), traced) in keys.into_iter().zip(self.traced) {
+            if is_there && traced {
+                refuse(
+                    item,
+                    key,
+                    format!("the {key} is that of the trace"),
+                    "a schedule of other keys, or no such trace",
+                );
+            }
         }
         self.ramp(item, at, until, rate, delay);
         if let (Some(_), None | Some(true)) = (drops, up) {

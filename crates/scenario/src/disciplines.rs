@@ -7,8 +7,8 @@ use ackclock_sim::spec::{OwnQueue, QueueSpec};
 
 use crate::extent::Extent;
 use crate::fields::Fields;
-use crate::parameters;
 use crate::quantity::OneOf;
+use crate::{classes, parameters};
 
 /// The queue of a link that does not name one.
 const DEFAULT: &str = "pfifo";
@@ -29,6 +29,20 @@ pub(crate) fn by_name(kind: &str, own: &[Arc<OwnQueue>]) -> QueueSpec {
 /// The queue of a link that does not name one.
 pub(crate) fn default() -> QueueSpec {
     by_name(DEFAULT, &[])
+}
+
+/// Reads a queue of a series, which is `base` where it does not say anything.
+pub(crate) fn stage(fields: &mut Fields<'_>, extent: &Extent, base: &QueueSpec) -> QueueSpec {
+    let own = fields.own().queues();
+    let mut names = names(fields);
+    names.retain(|name| *name != "series");
+    let kinds = OneOf { what: "queue discipline", names: &names };
+    fields.choose(("queue", "queue discipline of a stage"), base.name(), &kinds, |kind, fields| {
+        let mut queue = if kind == base.name() { base.clone() } else { by_name(kind, own) };
+        classes::read(fields, extent, &mut queue);
+        parameters::read_with(fields, Some(extent), kind, &mut queue);
+        queue
+    })
 }
 
 /// Reads the queue of a class, which is `base` where it does not say anything.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use ackclock_emulator::Trace;
 use ackclock_sim::spec::{CcChange, FlowGroup, HostSpec, LinkSpec};
 use ackclock_sim::{EXPECTED_STOCK_RANGES, STOCK_RANGES};
 use ackclock_units::{Span, Time as Instant};
@@ -101,13 +102,15 @@ pub(crate) fn read_all<'a>(root: &mut Fields<'a>, cx: &'a Context<'a>, setting: 
 pub(crate) fn takes_no_time(link: &LinkSpec) -> bool {
     [&link.forward, &link.reverse].iter().all(|direction| {
         let (mut rate, mut delay) = (direction.rate, direction.delay);
-        let mut is_instant = rate.is_none() && delay == Span::ZERO;
+        let trace = direction.course.trace.as_deref();
+        let no_delay = delay == Span::ZERO || trace.and_then(Trace::least_delay) == Some(Span::ZERO);
+        let mut is_instant = rate.is_none() && no_delay;
         for change in &direction.course.schedule {
             rate = change.rate.unwrap_or(rate);
             delay = change.delay.unwrap_or(delay);
             is_instant |= rate.is_none() && delay == Span::ZERO;
         }
-        is_instant && direction.course.trace.is_none()
+        is_instant && !trace.is_some_and(Trace::has_rate)
     })
 }
 

@@ -117,7 +117,15 @@ fn direction<'a>(
         _ => base.burst,
     };
     let wire = base.impairments;
-    let loss = if way_back && fields.get("loss").is_none() { wire.loss } else { loss::read(fields) };
+    let loss = if trace.as_deref().is_some_and(Trace::has_loss) {
+        fields.declare(loss::LOSS, || LOSSES.kinds());
+        refuse_traced(fields, "loss");
+        wire.loss
+    } else if way_back && fields.get("loss").is_none() {
+        wire.loss
+    } else {
+        loss::read(fields)
+    };
     let jitter = (wire.jitter_distribution, wire.jitter_table);
     let jitter_table;
     let mut spec = DirectionSpec {
@@ -132,7 +140,7 @@ fn direction<'a>(
             burst::BurstSize(extent.rate),
         ),
         device: device::read(fields, base.device),
-        delay: fields.or(("delay", "one-way propagation delay, after transmission"), base.delay, Time::Any),
+        delay: delay(fields, trace.as_deref(), base.delay),
         overhead: overhead(fields, base.overhead),
         queue,
         impairments: Impairments {
@@ -168,9 +176,10 @@ fn direction<'a>(
         course: Course::default(),
     };
     let schedule = fields.get("schedule").or(forward.and_then(|forward| forward.schedule));
-    let rate = if trace.is_some() { None } else { Some(rate) };
+    let rate = if trace.as_ref().is_some_and(|trace| trace.has_rate()) { None } else { Some(rate) };
     let errors = fields.errors();
-    let changes = course::schedule(fields, schedule, course::Base { rate, queue: &spec.queue, extent });
+    let base_of = course::Base { rate, trace: trace.as_deref(), queue: &spec.queue, extent };
+    let changes = course::schedule(fields, schedule, base_of);
     let slots = slots::read(fields, slots::SLOTS, base.course.slots);
     let autorate = autorate::read(fields, base.course.autorate, &spec.queue);
     spec.course = Course { schedule: changes, trace, slots, autorate };
@@ -249,25 +258,57 @@ pub(crate) fn constant(spec: &DirectionSpec) -> Option<Problem> {
     }
 }
 
+/// The delay of a direction, which is the mean of a trace if there is one.
+fn delay(fields: &mut Fields<'_>, trace: Option<&Trace>, base: Span) -> Span {
+    const KEY: (&str, &str) = ("delay", "one-way propagation delay, after transmission");
+    match trace.and_then(Trace::mean_delay) {
+        Some(mean) => {
+            fields.declare(KEY, || Time::Any.domain());
+            refuse_traced(fields, KEY.0);
+            mean
+        }
+        None => fields.or(KEY, base, Time::Any),
+    }
+}
+
+/// Rejects a key that a trace takes the place of.
+fn refuse_traced(fields: &mut Fields<'_>, key: &'static str) {
+    if let Some(entry) = fields.get(key) {
+        let expected = format!("either `{key}` or a trace of it");
+        fields.reject(key, &entry.node, Problem::new(format!("the {key} is that of the trace"), expected));
+    }
+}
+
 /// The rate of a direction, which is the mean of a trace if there is one.
 fn pace(fields: &mut Fields<'_>, forward: Option<&DirectionSpec>) -> (Option<Rate>, Option<Arc<Trace>>) {
     fields.declare(("rate", "rate of the transmitter"), || RateOrUnlimited.domain());
     fields.get("rate");
-    if let Some(trace) = course::trace(fields) {
+    let own = course::trace(fields);
+    // Nothing is said of the rate beside a trace that is wrong.
+    if own.as_ref().is_some_and(|trace| trace.as_ref().is_none_or(|trace| trace.has_rate())) {
+        let trace = own.flatten();
         if let Some(entry) = fields.get("rate") {
             let problem = Problem::new("the rate is that of the trace", "either `rate` or `trace`");
             fields.reject("rate", &entry.node, problem);
         }
         return (trace.as_ref().and_then(|trace| course::mean(trace)), trace);
     }
+    let trace = own.flatten();
     match forward {
-        Some(forward) => match fields.maybe("rate", RateOrUnlimited) {
-            Some(rate) => (rate, None),
-            None => (forward.rate, forward.course.trace.clone()),
-        },
+        Some(forward) => {
+            let given = fields.maybe("rate", RateOrUnlimited);
+            // A key of its own takes the place of that part of a trace.
+            let own = [given.is_some(), fields.peek("delay").is_some(), fields.peek("loss").is_some()];
+            let inherited = || match &forward.course.trace {
+                Some(trace) if own == [false; 3] => Some(Arc::clone(trace)),
+                Some(trace) => trace.without(own).map(Arc::new),
+                None => None,
+            };
+            (given.unwrap_or(forward.rate), trace.or_else(inherited))
+        }
         None => {
             let expected = "a rate such as \"10mbit\", \"unlimited\", or a `trace`";
-            (fields.required("rate", RateOrUnlimited, expected).flatten(), None)
+            (fields.required("rate", RateOrUnlimited, expected).flatten(), trace)
         }
     }
 }

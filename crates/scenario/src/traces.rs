@@ -7,8 +7,8 @@ use std::sync::Arc;
 use ackclock_emulator::{Format, Trace};
 use ackclock_sim::spec::Policy;
 
-/// A file, and how it is read.
-type Key = (PathBuf, Format, bool);
+/// The files of rate, delay and loss, and how they are read.
+type Key = ([Option<PathBuf>; 3], Format, bool);
 
 /// A policy, or why there is none.
 type Found = Result<Arc<Policy>, String>;

@@ -29,7 +29,7 @@ const LINK: u64 = 60_000;
 /// A queue of CAKE: up to eight tins of 1024 queues, and the heap of all.
 const CAKE: u64 = 900_000;
 /// The fixed part of a run.
-const RUN: u64 = 9 << 20;
+const RUN: u64 = 10 << 20;
 /// A flow's records of a packet of its first windows, sent, lost and sent again.
 const KEPT: u64 = 350;
 /// The number of such packets per flow.
@@ -244,6 +244,7 @@ fn limit_of(queue: &QueueSpec) -> u64 {
         let direct = match queue {
             QueueSpec::Htb(config) => config.direct_qlen,
             QueueSpec::Hfsc(config) => config.direct_qlen,
+            QueueSpec::Qfq(config) => config.direct_qlen,
             _ => 0,
         };
         return queue.leaves().map(limit_of).fold(direct, u64::saturating_add);

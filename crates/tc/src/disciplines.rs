@@ -21,11 +21,11 @@ use crate::source::{ImportError, Place, Read, wrong};
 use crate::tree::is_atm;
 use crate::units::{self, Expected};
 
-pub(crate) use self::rows::HTB_CLASS;
 use self::rows::Unit::{
     Bytes, Count, Flag, LinkLayer, Millis, Names, Number, Packets, PacketsAsSize, Parts256, Percent, Rate32, Seconds,
     Selector, SizeAndCell, Time, TimeOrPackets, Without, Words,
 };
+pub(crate) use self::rows::{HTB_CLASS, QFQ_CLASS};
 use self::rows::{MASK, Row, TABLES, Table, Unit};
 
 /// Keys of a queue with their values in TOML, in order. Later values of a key replace earlier ones.
@@ -55,7 +55,7 @@ fn table(name: &str) -> Option<&'static Table> {
 
 /// Returns `true` if the rows of this qdisc are known.
 pub(crate) fn is_known(name: &str) -> bool {
-    table(name).is_some() && name != HTB_CLASS
+    table(name).is_some() && ![HTB_CLASS, QFQ_CLASS].contains(&name)
 }
 
 impl Table {

@@ -8,7 +8,9 @@
 
 use std::fmt::Write;
 
-use ackclock_aqm::{Class, EtsConfig, Filter, HfscClass, HtbClass, Overhead, PrioConfig, PrioMap, ServiceCurve};
+use ackclock_aqm::{
+    Class, EtsConfig, Filter, HfscClass, HtbClass, Overhead, PrioConfig, PrioMap, QfqClass, ServiceCurve,
+};
 use ackclock_scenario::htb_bucket;
 use ackclock_sim::spec::{DirectionSpec, LinkLayer, LinkSpec, QueueSpec};
 use ackclock_units::{Rate, Span};
@@ -82,8 +84,9 @@ fn one(text: &mut String, device: &str, direction: &DirectionSpec) {
     if direction.course.autorate.is_some() {
         left.push("autorate: cake-autorate sets the rate while it runs".to_owned());
     }
-    if direction.course.trace.is_some() {
-        left.push("trace: the rate is the mean of the trace".to_owned());
+    if let Some(trace) = &direction.course.trace {
+        let losses = if trace.has_loss() { ", without its losses" } else { "" };
+        left.push(format!("trace: rate and delay are the means of the trace{losses}"));
     }
     left.iter().for_each(|what| script.left(what));
     let stab = stab.join(" ");
@@ -144,6 +147,22 @@ fn queue(script: &mut Script<'_>, at: &str, stab: &str, number: u32, spec: &Queu
             default.iter().for_each(|(_, minor)| words.extend(["default".to_owned(), format!("{minor:x}")]));
             script.add("qdisc", &[at, &handle, stab, "hfsc", &words.join(" ")]);
             classes(script, number, &hfsc.classes, &ids, "hfsc", hfsc_class);
+        }
+        QueueSpec::Qfq(qfq) => {
+            let ids = ids(&qfq.classes);
+            let (words, left) = disciplines::write(spec);
+            left.iter().for_each(|what| script.left(what));
+            script.add("qdisc", &[at, &handle, stab, "qfq", &words.join(" ")]);
+            classes(script, number, &qfq.classes, &ids, "qfq", |_, QfqClass { weight, maxpkt }| {
+                format!("weight {weight} maxpkt {maxpkt}")
+            });
+            match qfq.default.as_ref().and_then(|name| ids.iter().find(|(known, _)| known == name)) {
+                Some((_, minor)) => {
+                    let target = format!("parent {number:x}: prio 3 matchall classid {number:x}:{minor:x}");
+                    script.add("filter", &[&target]);
+                }
+                None => script.left("packets of no class: they are dropped"),
+            }
         }
         QueueSpec::Prio(config) => prio(script, &[at, &handle, stab], number, *config),
         QueueSpec::Ets(config) => ets(script, &[at, &handle, stab], number, config),

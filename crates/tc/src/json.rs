@@ -170,6 +170,10 @@ fn one(item: &Map<String, Json>, place: &Place, report: &mut Read) -> Result<(),
             let own: Map<String, Json> = options.iter().filter(|(key, _)| !is_common(key)).map(copy).collect();
             words.extend(disciplines::from_json(disciplines::HTB_CLASS, &own, see));
         }
+        (Object::Class, "qfq") => {
+            let own: Map<String, Json> = options.iter().filter(|(key, _)| !is_common(key)).map(copy).collect();
+            words.extend(disciplines::from_json(disciplines::QFQ_CLASS, &own, see));
+        }
         (Object::Class, "hfsc") => {
             for (name, curve) in options.iter().filter(|(key, _)| ["rt", "ls", "sc", "ul"].contains(&key.as_str())) {
                 words.push(name.clone());

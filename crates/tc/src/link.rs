@@ -16,13 +16,16 @@ use ackclock_scenario::{Scenario, htb_bucket};
 use ackclock_units::parameter::Named;
 
 use crate::classify::{self, Condition};
-use crate::disciplines::{self, Context, HTB_CLASS, Keys};
+use crate::disciplines::{self, Context, HTB_CLASS, Keys, QFQ_CLASS};
 use crate::source::{ImportError, Options, Place, Read, wrong};
 use crate::tree::{Class, Device, Parent, Qdisc, Stab};
 use crate::{netem, units};
 
 /// tc's default `priomap`, by which `linux` assigns codepoints.
 const PRIOMAP: &[&str] = &["1", "2", "2", "2", "1", "2", "0", "0", "1", "1", "1", "1", "1", "1", "1", "1"];
+
+/// Qdiscs with classes that have qdiscs.
+pub(crate) const TREES: &[&str] = &["htb", "hfsc", "qfq"];
 
 /// A direction of a link.
 #[derive(Clone, Debug)]
@@ -102,7 +105,7 @@ impl<'b> Builder<'b> {
         match qdisc.kind.as_str() {
             "netem" => self.netem(qdisc, direction)?,
             "tbf" if self.device.inside(qdisc.handle).is_some() => self.bucket(qdisc, direction)?,
-            "htb" | "hfsc" => self.tree(&[qdisc], direction)?,
+            kind if TREES.contains(&kind) => self.tree(&[qdisc], direction)?,
             "mq" | "mqprio" => self.several(qdisc, direction)?,
             _ => {
                 let (kind, keys) = self.plain(qdisc)?;
@@ -182,7 +185,8 @@ impl<'b> Builder<'b> {
         }
         direction.is_shaped = true;
         match self.device.inside(qdisc.handle) {
-            Some(inside) if ["htb", "hfsc", "netem", "tbf"].contains(&inside.kind.as_str()) => {
+            Some(inside) if inside.kind == "qfq" => self.tree(&[inside], direction)?,
+            Some(inside) if TREES.iter().chain(&["netem", "tbf"]).any(|kind| inside.kind == *kind) => {
                 self.report.leave(&inside.place, &inside.kind, "in a token bucket there is one queue here");
             }
             Some(inside) => {
@@ -238,7 +242,7 @@ impl<'b> Builder<'b> {
                 self.report.leave(place, "gred", why);
                 Ok(("pfifo".to_owned(), Keys::default()))
             }
-            kind if disciplines::is_known(kind) && !["htb", "hfsc"].contains(&kind) => {
+            kind if disciplines::is_known(kind) && !TREES.contains(&kind) => {
                 let context = Context { place, rate: self.options.rate };
                 let keys = disciplines::read(kind, &qdisc.options, &context, self.report)?;
                 let name = if kind == "cake_mq" { "cake" } else { kind };
@@ -250,7 +254,7 @@ impl<'b> Builder<'b> {
             }
             kind => {
                 let why = match kind {
-                    "htb" | "hfsc" => "a tree is at the root of a link here: pfifo is in its place",
+                    kind if TREES.contains(&kind) => "a tree is at the root of a link here: pfifo is in its place",
                     "netem" => "delay and losses are a link's: pfifo is in its place",
                     _ => "there is no such queue discipline here: pfifo is in its place",
                 };
@@ -432,13 +436,27 @@ impl<'b> Builder<'b> {
         }
         self.same_netem(&mut leaves, trees, direction)?;
         direction.is_shaped |= kind == "htb"
-            || leaves.iter().filter(|leaf| leaf.keys.get("parent").is_none()).all(|leaf| leaf.keys.get("ul").is_some());
+            || kind == "hfsc"
+                && leaves
+                    .iter()
+                    .filter(|leaf| leaf.keys.get("parent").is_none())
+                    .all(|leaf| leaf.keys.get("ul").is_some());
         if leaves.is_empty() {
             self.report.leave(&first.place, &kind, "it has no classes: its packets are not shaped");
         }
         direction.queue = Queue { kind, keys, classes: leaves };
         simplify(direction);
-        Ok(())
+        match self.alone(first) {
+            Some(inside) if direction.queue.classes.is_empty() => self.tree(&[inside], direction),
+            Some(inside) => self.plain(inside).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// QFQ in the only class of another tree, which may be a link's bucket.
+    fn alone(&self, tree: &Qdisc) -> Option<&'b Qdisc> {
+        let [class] = self.device.classes_of(tree.handle)[..] else { return None };
+        self.device.leaf(class.id).filter(|inside| inside.kind == "qfq" && tree.kind == "htb")
     }
 
     /// The names of all classes.
@@ -484,6 +502,7 @@ impl<'b> Builder<'b> {
         }
         let settings = match kind {
             "htb" => self.htb(class)?,
+            "qfq" => disciplines::read(QFQ_CLASS, &class.options, &self.context(place), self.report)?,
             _ => self.hfsc(class)?,
         };
         keys.0.extend(settings.0);
@@ -494,6 +513,7 @@ impl<'b> Builder<'b> {
                 None
             }
             Some(qdisc) if qdisc.kind == "netem" => None,
+            Some(qdisc) if qdisc.kind == "qfq" && kind == "htb" && names.len() == 1 => None,
             Some(qdisc) => {
                 if qdisc.stab.is_some() {
                     self.report.leave(&qdisc.place, "stab", "the framing is that of the class or of the link");

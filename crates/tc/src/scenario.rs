@@ -5,7 +5,7 @@ use std::fmt::Write;
 use ackclock_scenario::Scenario;
 
 use crate::disciplines::Keys;
-use crate::link::{self, Direction, Queue, inline, label};
+use crate::link::{self, Direction, Queue, TREES, inline, label};
 use crate::source::{ImportError, Imported, Options, Read};
 use crate::tree::Device;
 
@@ -253,7 +253,7 @@ impl Ids<'_> {
     }
 
     fn queue(&self, out: &mut String, path: &str, queue: &Queue, is_reverse: bool) {
-        if queue.classes.is_empty() && !["htb", "hfsc"].contains(&queue.kind.as_str()) {
+        if queue.classes.is_empty() && !TREES.contains(&queue.kind.as_str()) {
             let _ = writeln!(out, "queue = {}", inline(&queue.kind, &queue.keys));
             return;
         }

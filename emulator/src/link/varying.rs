@@ -32,8 +32,9 @@ pub(super) struct Varying {
     pub(super) course: Course,
     /// Changes of the schedule that have been made.
     made: usize,
-    /// The time of the trace's next rate.
+    /// The time of the trace's next rate, and of its next delay or loss.
     next_rate: Time,
+    next_wire: Time,
     pub(super) pace: RatePace,
     pub(super) delay: Ramp,
     pub(super) up: Up,
@@ -60,6 +61,7 @@ impl Varying {
         let mut varying = Varying {
             made: 0,
             next_rate: Time::NEVER,
+            next_wire: Time::NEVER,
             pace,
             delay: Ramp::constant(config.delay.as_nanos()),
             up: Up::Passes,
@@ -75,6 +77,9 @@ impl Varying {
             course,
         };
         varying.follow_trace(Time::ZERO);
+        if varying.course.trace.as_ref().is_some_and(|trace| trace.has_delay() || trace.has_loss()) {
+            varying.next_wire = Time::ZERO;
+        }
         if let (Some(work), Some(trace)) = (varying.opportunity(), &varying.course.trace) {
             varying.possible = u128::from(trace.opportunities_by(Time::ZERO)) * work;
         }
@@ -100,6 +105,7 @@ impl Varying {
             course: Course::default(),
             made: 0,
             next_rate: Time::NEVER,
+            next_wire: Time::NEVER,
             pace,
             delay: Ramp::constant(delay.as_nanos()),
             up: Up::Passes,
@@ -118,7 +124,8 @@ impl Varying {
     /// Puts a change into the schedule, behind those of its time, and gives its time. Nothing of
     /// that time has been done.
     pub(super) fn insert(&mut self, mut change: Change) -> Time {
-        assert!(change.rate.is_none() || self.course.trace.is_none(), "the rate is that of a trace");
+        let is_traced = self.course.trace.as_ref().is_some_and(|trace| trace.has_rate());
+        assert!(change.rate.is_none() || !is_traced, "the rate is that of a trace");
         let schedule = &mut self.course.schedule;
         schedule.drain(..std::mem::take(&mut self.made));
         let mut place = schedule.partition_point(|other| other.at < change.at);
@@ -142,7 +149,8 @@ impl Varying {
     /// The shortest delay of all times.
     pub(super) fn least_delay(&self) -> Span {
         let changes = self.course.schedule.iter().filter_map(|change| change.delay);
-        changes.chain([Span::from_nanos(self.delay.at(Time::ZERO))]).min().unwrap_or_default()
+        let traced = self.course.trace.as_ref().and_then(|trace| trace.least_delay());
+        changes.chain(traced).chain([Span::from_nanos(self.delay.at(Time::ZERO))]).min().unwrap_or_default()
     }
 
     /// The longest jitter to which it changes.
@@ -152,7 +160,7 @@ impl Varying {
 
     /// The rate is that of the trace at `now`, if it has one.
     fn follow_trace(&mut self, now: Time) {
-        let Some(trace) = &self.course.trace else { return };
+        let Some(trace) = self.course.trace.as_ref().filter(|trace| trace.has_rate()) else { return };
         // The transmitter of opportunities sends in no other way.
         self.pace = RatePace::Constant(trace.rate_at(now).unwrap_or(0));
         if trace.opportunity().is_none() {
@@ -176,7 +184,7 @@ impl Varying {
 
     /// The next change of any kind.
     pub(super) fn next_change(&self) -> Time {
-        self.next_scheduled().min(self.next_rate).min(self.pace.ends_at())
+        self.next_scheduled().min(self.next_rate).min(self.next_wire).min(self.pace.ends_at())
     }
 
     /// The next change that a queue sees.
@@ -214,7 +222,8 @@ impl Varying {
         self.counted = now;
     }
 
-    /// Makes the next change of the pace or of the trace, or gives that of the schedule.
+    /// Makes the next change of the pace or of the trace's rate, or gives that of the trace's delay
+    /// and loss, or else of the schedule.
     pub(super) fn change(&mut self, at: Time) -> Option<Change> {
         self.count(at);
         if self.pace.ends_at() <= at {
@@ -223,11 +232,18 @@ impl Varying {
         if self.next_rate <= at {
             self.follow_trace(at);
         }
-        if self.next_scheduled() > at {
-            return None;
-        }
-        let change = self.course.schedule[self.made].clone();
-        self.made += 1;
+        let change = match &self.course.trace {
+            Some(trace) if self.next_wire <= at => {
+                let (delay, loss, next) = trace.wire_at(at);
+                self.next_wire = next;
+                Change { at, delay, loss, ..Change::default() }
+            }
+            _ if self.next_scheduled() > at => return None,
+            _ => {
+                self.made += 1;
+                self.course.schedule[self.made - 1].clone()
+            }
+        };
         if let Some(rate) = change.rate {
             self.pace = match (self.pace.at(at), rate, change.until) {
                 (Some(from), Some(to), Some(end)) => RatePace::Ramp(Ramp::new(from, to.as_bps(), at, end)),

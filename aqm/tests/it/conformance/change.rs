@@ -5,8 +5,8 @@ use std::any::{Any, TypeId};
 use ackclock_aqm::{
     Afd, AfdConfig, Avq, AvqConfig, Blue, BlueConfig, Cake, CakeConfig, ChangeError, Choke, ChokeConfig, Cobalt,
     CobaltConfig, Diffserv, DualPi2, DualPi2Config, Ets, EtsConfig, FlowMode, Fq, FqConfig, FqPie, FqPieConfig,
-    Framing, Hfsc, HfscConfig, Htb, HtbConfig, Pi2, Pi2Config, Prio, PrioConfig, Red, RedConfig, Rem, RemConfig, Sfb,
-    SfbConfig, Sfq, SfqConfig, SfqRed, Tbf, TbfConfig, Wred, WredConfig,
+    Framing, Hfsc, HfscConfig, Htb, HtbConfig, Pi2, Pi2Config, Prio, PrioConfig, Qfq, QfqConfig, Red, RedConfig, Rem,
+    RemConfig, Series, SeriesConfig, Sfb, SfbConfig, Sfq, SfqConfig, SfqRed, Tbf, TbfConfig, Wred, WredConfig,
 };
 
 use super::*;
@@ -252,6 +252,22 @@ fn changes() -> Vec<Change> {
             HfscConfig { direct_qlen: 1000, default: None, ..trees::hfsc() },
             HfscConfig { direct_qlen: 7, ..trees::hfsc() },
             |config| Hfsc::new(config, random())
+        ),
+        change!(
+            "qfq",
+            Kept,
+            Limit::Packets(67),
+            QfqConfig { direct_qlen: 1000, default: None, ..trees::qfq() },
+            QfqConfig { direct_qlen: 7, ..trees::qfq() },
+            |config| Qfq::new(config, random())
+        ),
+        change!(
+            "series",
+            Kept,
+            Limit::Packets(7),
+            SeriesConfig::default(),
+            SeriesConfig { stages: vec![trees::stage("queue", trees::pfifo(7))] },
+            |config| Series::new(config, random())
         ),
         change!(
             "sfq",

@@ -1,7 +1,10 @@
 //! Trees of classes.
 
 use super::*;
-use ackclock_aqm::{Class, Filter, Hfsc, HfscClass, HfscConfig, Htb, HtbClass, HtbConfig, ServiceCurve};
+use ackclock_aqm::{
+    Class, Filter, Hfsc, HfscClass, HfscConfig, Htb, HtbClass, HtbConfig, Qfq, QfqClass, QfqConfig, Series,
+    SeriesConfig, ServiceCurve, Stage, TbfConfig,
+};
 use ackclock_units::Rate;
 
 /// A leaf for the flows with these hashes.
@@ -16,7 +19,7 @@ fn top<S>(settings: S) -> Class<S> {
     Class { name: Arc::from("top"), parent: None, filter: Filter::default(), queue, settings }
 }
 
-fn pfifo(limit: u64) -> QueueSpec {
+pub(super) fn pfifo(limit: u64) -> QueueSpec {
     QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(limit) })
 }
 
@@ -53,6 +56,30 @@ pub(super) fn hfsc() -> HfscConfig {
         leaf("rest", "top", &[], pfifo(20), of(linear(1), linear(5), None)),
     ];
     HfscConfig { classes, direct_qlen: 20, default: Some(Arc::from("rest")) }
+}
+
+/// Classes of three weights.
+pub(super) fn qfq() -> QfqConfig {
+    let of = |name, hashes: &[u64], queue, weight, maxpkt| Class {
+        parent: None,
+        ..leaf(name, "", hashes, queue, QfqClass { weight, maxpkt })
+    };
+    let classes = vec![
+        of("first", &[0, 1], codel(), 3, 1514),
+        of("second", &[2], pfifo(20), 1, 512),
+        of("rest", &[], pfifo(20), 1, 1514),
+    ];
+    QfqConfig { classes, direct_qlen: 20, default: Some(Arc::from("rest")) }
+}
+
+pub(super) fn stage(name: &str, queue: QueueSpec) -> Stage {
+    Stage { name: Arc::from(name), queue }
+}
+
+/// A shaper before a drop-tail queue.
+pub(super) fn series() -> SeriesConfig {
+    let shaper = TbfConfig { rate: rate(8), burst: 70_000, limit: Some(60_000), ..TbfConfig::default() };
+    SeriesConfig { stages: vec![stage("shaper", QueueSpec::Tbf(shaper)), stage("last", pfifo(20))] }
 }
 
 pub(super) fn cases() -> Vec<Case> {
@@ -96,6 +123,47 @@ pub(super) fn cases() -> Vec<Case> {
             one_queue: false,
             marks: true,
             drops: &[DropReason::Limit, DropReason::Delay],
+        },
+        Case {
+            name: "qfq",
+            make: |random| Box::new(Qfq::new(QfqConfig { direct_qlen: 20, ..QfqConfig::default() }, random)),
+            limit: Limit::Packets(20),
+            holds: Some(20),
+            // Without classes.
+            one_queue: true,
+            marks: false,
+            drops: &[DropReason::Limit],
+        },
+        Case {
+            name: "qfq, classes",
+            make: |random| Box::new(Qfq::new(qfq(), random)),
+            limit: Limit::Packets(60),
+            // As above.
+            holds: Some(23),
+            one_queue: false,
+            marks: true,
+            // What CoDel drops leaves enough of the link for the others.
+            drops: &[DropReason::Delay],
+        },
+        Case {
+            name: "series",
+            make: |random| Box::new(Series::new(SeriesConfig { stages: vec![stage("queue", pfifo(20))] }, random)),
+            limit: Limit::Packets(20),
+            holds: Some(20),
+            one_queue: true,
+            marks: false,
+            drops: &[DropReason::Limit],
+        },
+        Case {
+            name: "series, shaped",
+            make: |random| Box::new(Series::new(series(), random)),
+            // 60,000 bytes of the shortest packets, and 20 of the last queue.
+            limit: Limit::Packets(1000),
+            // Those of the last queue, and one that has just come to the first.
+            holds: Some(21),
+            one_queue: false,
+            marks: false,
+            drops: &[DropReason::Limit],
         },
     ]
 }

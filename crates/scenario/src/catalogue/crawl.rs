@@ -48,7 +48,7 @@ rate = "10mbit"
 /// The sections that a document can have, each with what the parser demands before it reads on. The
 /// name of a link, host or class, which may be any, is NAME. A varied section is read again with the rest
 /// of its document, so that there are several.
-const BASES: [&str; 9] = [
+const BASES: [&str; 11] = [
     one_link!(
         r#"
 [links.NAME.queue]
@@ -66,6 +66,28 @@ path = ["NAME"]
 kind = "hfsc"
 [links.NAME.queue.classes.NAME]
 ls = { m2 = "1mbit" }
+[[flows]]
+id = "flow"
+path = ["NAME"]
+"#
+    ),
+    one_link!(
+        r#"
+[links.NAME.queue]
+kind = "qfq"
+[links.NAME.queue.classes.NAME]
+weight = 2
+[[flows]]
+id = "flow"
+path = ["NAME"]
+"#
+    ),
+    one_link!(
+        r#"
+[links.NAME.queue]
+kind = "series"
+[links.NAME.queue.stages.NAME]
+queue = "pfifo"
 [[flows]]
 id = "flow"
 path = ["NAME"]
@@ -323,7 +345,8 @@ fn generic(path: &str) -> String {
         if !out.is_empty() {
             out.push('.');
         }
-        let is_name = matches!(out.as_str(), "hosts." | "links.") || out.ends_with(".classes.");
+        let is_name = matches!(out.as_str(), "hosts." | "links.")
+            || [".classes.", ".stages."].iter().any(|table| out.ends_with(table));
         out.push_str(if is_name { "NAME" } else { part });
     }
     out

@@ -83,7 +83,8 @@ fn list_parameters(out: &mut String, title: &str, rows: &[Described]) {
 
 fn document() -> String {
     let mut out = format!("{HEAD}\n## Queue disciplines\n");
-    for item in queues() {
+    // A series has those of its queues.
+    for item in queues().into_iter().filter(|item| !item.keys.is_empty()) {
         list_parameters(&mut out, &format!("`{}`", item.name), &item.keys);
     }
     out.push_str(CONTROLLERS);
@@ -202,9 +203,9 @@ fn is_parameter(name: &str) -> bool {
         .any(|of| name.rsplit_once(of).is_some_and(|(_, parameter)| parameter != "kind" && !is_of_tree(parameter)))
 }
 
-/// Returns `true` if a key of a queue is one of its tree of classes.
+/// Returns `true` if a key of a queue is one of its tree of classes, or of its series.
 fn is_of_tree(name: &str) -> bool {
-    name == "default" || name.starts_with("classes")
+    name == "default" || name.starts_with("classes") || name.starts_with("stages")
 }
 
 #[test]

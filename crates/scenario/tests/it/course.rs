@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use ackclock_scenario::{Override, Scenario};
 use ackclock_trace::{LinkSummary, Summary};
+use ackclock_units::{Rate, Span};
 
 const START: &str = "schema = 1\n[run]\nduration = \"10s\"\n";
 const FLOW: &str = "[[flows]]\nid = \"f\"\ncc = \"cubic\"\npath = [\"wire\"]\n";
@@ -31,12 +32,17 @@ fn refused(link: &str) -> String {
 
 /// A scenario in a folder of its own, beside a trace.
 fn with_trace(name: &str, trace: impl AsRef<[u8]>, keys: &str) -> Result<Scenario, String> {
+    let link = format!("delay = \"10ms\"\ntrace = {{ file = \"a.trace\"{keys} }}\nreverse = {{ rate = \"1gbit\" }}");
+    with_files(name, &[("a.trace", trace)], &link)
+}
+
+/// A scenario in a folder of its own, beside these files.
+fn with_files(name: &str, files: &[(&str, impl AsRef<[u8]>)], link: &str) -> Result<Scenario, String> {
     let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("course-{name}"));
     fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("a.trace"), trace).unwrap();
-    let link = format!("delay = \"10ms\"\ntrace = {{ file = \"a.trace\"{keys} }}\nreverse = {{ rate = \"1gbit\" }}");
+    files.iter().for_each(|(file, text)| fs::write(folder.join(file), text).unwrap());
     let path = folder.join("scenario.toml");
-    fs::write(&path, scenario(&link)).unwrap();
+    fs::write(&path, scenario(link)).unwrap();
     Scenario::load(&path, &[]).map_err(|error| match error {
         ackclock_scenario::LoadError::Scenario(error) => error.render(false),
         error => error.to_string(),
@@ -146,6 +152,55 @@ fn the_points_of_a_sweep_share_a_trace() {
     assert!((0..4).all(|run| Arc::ptr_eq(reverse(0), reverse(run))));
     // Another file, and another way of reading one.
     assert!(forward(0) != forward(2) && forward(0) != reverse(0));
+}
+
+/// One file for rate, delay and loss: 8 Mbit/s and 10 ms for two seconds, then 4 Mbit/s and 30 ms,
+/// with all lost in the last second of five.
+#[test]
+fn a_trace_of_rate_delay_and_loss() {
+    let text = "time_s,rate_mbit,delay_ms,loss\n0,8,10,0\n2,4,30,0\n4,4,30,1\n5,8,10,0\n";
+    let link = "trace = { file = \"a.trace\", format = \"path\" }\nreverse = { rate = \"1gbit\", delay = \"1ms\" }";
+    let loaded = with_files("path", &[("a.trace", text)], link).unwrap();
+    let spec = loaded.spec(0);
+    let wire = &spec.links[0];
+    // 8 Mbit/s for 2 s and 4 for 3; 10 ms for 2 s and 30 for 3.
+    assert_eq!((wire.forward.rate, wire.forward.delay), (Rate::from_bps(5_600_000), Span::from_millis(22)));
+    // The way back has its own rate and delay, and the same losses.
+    let back = wire.reverse.course.trace.as_ref().unwrap();
+    assert_eq!((wire.reverse.delay, back.has_rate(), back.has_loss()), (Span::from_millis(1), false, true));
+    let summary = run(&loaded);
+    assert!(forward(&summary).packets.dropped["link"] > 0, "{:?}", forward(&summary).packets.dropped);
+}
+
+/// Mahimahi's opportunities with delays and losses of other files, or the delays alone.
+#[test]
+fn a_trace_of_several_files() {
+    let files = [("a.trace", "1\n2\n"), ("d.csv", "0s 10ms\n1s 20ms\n2s 0ms"), ("l.csv", "0s 1%\n1s 0%\n2s 0")];
+    let of =
+        |link: &str| with_files("files", &files, &format!("{link}\nreverse = {{ rate = \"1gbit\", delay = \"1ms\" }}"));
+    let all = "trace = { file = \"a.trace\", delay_file = \"d.csv\", loss_file = \"l.csv\" }";
+    let course = of(all).unwrap().spec(0).links[0].forward.course.clone();
+    let trace = course.trace.unwrap();
+    assert!(trace.opportunity() == Some(1504) && trace.has_delay() && trace.has_loss());
+    let delays = of("rate = \"5mbit\"\ntrace = { delay_file = \"d.csv\" }").unwrap().spec(0);
+    let wire = &delays.links[0].forward;
+    assert_eq!((wire.rate, wire.delay), (Rate::from_bps(5_000_000), Span::from_millis(15)));
+    for (link, found) in [
+        ("rate = \"5mbit\"\ndelay = \"1ms\"\ntrace = { delay_file = \"d.csv\" }", "the delay is that of the trace"),
+        ("rate = \"5mbit\"\nloss = 0.1\ntrace = { loss_file = \"l.csv\" }", "the loss is that of the trace"),
+        (
+            "rate = \"5mbit\"\ntrace = { delay_file = \"d.csv\" }\nschedule = [{ at = \"1s\", delay = \"1ms\" }]",
+            "the delay is that of the trace",
+        ),
+        ("rate = \"5mbit\"\ntrace = { file = \"a.trace\", delay_file = \"d.csv\" }", "the rate is that of the trace"),
+        ("trace = { delay_file = \"d.csv\" }", "the key `rate` is missing"),
+        ("rate = \"5mbit\"\ntrace = {}", "the key `file` is missing"),
+        ("rate = \"5mbit\"\ntrace = { delay_file = \"d.csv\", format = \"rates\" }", "has no effect"),
+        ("rate = \"5mbit\"\ntrace = { delay_file = \"l.csv\" }", "links.wire.trace.delay_file: l.csv, line 1: `1%`"),
+    ] {
+        let error = of(link).expect_err(link);
+        assert!(error.contains(found), "{link}: {error}");
+    }
 }
 
 #[test]

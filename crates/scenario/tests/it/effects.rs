@@ -69,6 +69,12 @@ const VALUES: &[(&str, &str, &str)] = &[
         "classes",
         "{ top = { ls = { m2 = \"3mbit\" } }, first = { ls = { m2 = \"2mbit\" } }, bulk = { ls = { m2 = \"1mbit\" } } }",
     ),
+    (
+        "links.wire.queue",
+        "stages",
+        "{ first = { queue = { kind = \"tbf\", rate = \"1mbit\", burst = \"5kB\", limit = \"30kB\" } }, last = {} }",
+    ),
+    ("links.wire.queue", "classes", "{ first = { weight = 9 }, bulk = {} }"),
     ("links.wire.queue.classes.first", "parent", "\"other\""),
     ("links.wire.queue.classes.first", "flows", "\"g\""),
     ("links.wire.queue.classes.first", "max_length", "\"600B\""),

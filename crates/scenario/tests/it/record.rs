@@ -111,8 +111,10 @@ fn rows_add_up_to_the_summary_for_every_discipline() {
     let mut marking = Vec::new();
     for kind in kinds() {
         // Short queues, so that each has something to drop; what is no key of a kind is left out.
-        let trees = ["rate = \"4mbit\"", "ls = { m2 = \"4mbit\" }"].map(class);
-        let settings = ["limit = \"60p\"", "limit = \"90kB\"", "memlimit = \"90kB\"", &trees[0], &trees[1]];
+        let trees = ["rate = \"4mbit\"", "ls = { m2 = \"4mbit\" }", "weight = 2"].map(class);
+        let series = "stages = { all = { queue = { kind = \"codel\", limit = \"60p\", ecn = true } } }";
+        let settings =
+            ["limit = \"60p\"", "limit = \"90kB\"", "memlimit = \"90kB\"", &trees[0], &trees[1], &trees[2], series];
         let with = settings.map(|setting| busy(&format!("{{ kind = \"{kind}\", {setting} }}")));
         let plain = busy(&format!("\"{kind}\""));
         let text = with.iter().find(|text| Scenario::parse("test.toml", text.as_bytes(), &[]).is_ok());
@@ -137,7 +139,7 @@ fn rows_add_up_to_the_summary_for_every_discipline() {
             marking.push(kind);
         }
     }
-    for kind in ["red", "codel", "pie", "fq_codel", "htb", "hfsc"] {
+    for kind in ["red", "codel", "pie", "fq_codel", "htb", "hfsc", "qfq", "series"] {
         assert!(marking.iter().any(|marking| marking == kind), "{kind} marked nothing");
     }
 }

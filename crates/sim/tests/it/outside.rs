@@ -60,7 +60,8 @@ fn queues() -> Vec<QueueSpec> {
             ..TbfConfig::default()
         })),
         // They have room for all of them.
-        QueueSpec::Prio(_) | QueueSpec::Drr(_) | QueueSpec::Ets(_) | QueueSpec::Htb(_) | QueueSpec::Hfsc(_) => None,
+        QueueSpec::Prio(_) | QueueSpec::Drr(_) | QueueSpec::Ets(_) => None,
+        queue if queue.is_tree() => None,
         queue => Some(queue),
     };
     QueueSpec::all().into_iter().filter_map(of).collect()

@@ -137,6 +137,9 @@ pub(super) const MASK: &str = "ce_threshold_mask";
 /// The table of an HTB class.
 pub(crate) const HTB_CLASS: &str = "htb class";
 
+/// The table of a QFQ class.
+pub(crate) const QFQ_CLASS: &str = "qfq class";
+
 const OFFLOAD: &str = "hardware has no queues of its own here";
 const NO_EFFECT: &str = "it changes the speed of the kernel, not its decisions";
 
@@ -432,6 +435,8 @@ pub(super) const TABLES: &[Table] = &[
     )
     .prefix(),
     table("hfsc", &[same(&["default"], Count)]).prefix(),
+    table("qfq", &[]),
+    table(QFQ_CLASS, &[same(&["weight"], Count), same(&["maxpkt"], Bytes)]).prefix(),
     table(
         HTB_CLASS,
         &[

@@ -134,6 +134,33 @@ fn the_json_of_tc_lacks_what_it_does_not_print() {
     assert_eq!((class.settings.rt, class.settings.ls), (Some(rt), Some(ackclock_aqm::ServiceCurve::linear(1_000_000))));
 }
 
+/// tc-qfq has no manual page; the options of `tc/q_qfq.c` may be cut short, and a class has a weight
+/// of 1 and packets of an Ethernet frame. A token bucket around it is the link's.
+#[test]
+fn classes_of_qfq_in_a_bucket() {
+    let imported = import(
+        "tc qdisc add dev a root handle 1: tbf rate 8mbit burst 10000 limit 30000\n\
+         tc qdisc add dev a parent 1:1 handle 2: qfq\n\
+         tc class add dev a parent 2: classid 2:1 qfq weight 10 maxpkt 600\n\
+         tc class add dev a parent 2: classid 2:2 qfq\n\
+         tc qdisc add dev a parent 2:2 fq_codel\n\
+         tc filter add dev a parent 2: protocol ip prio 1 u32 match ip dsfield 0xb8 0xfc flowid 2:1\n\
+         tc filter add dev a parent 2: prio 3 matchall classid 2:2\n",
+    );
+    let forward = link(&imported).forward;
+    assert_eq!((forward.rate.map(|rate| rate.as_bps()), forward.burst), (Some(8_000_000), Some(10_000)));
+    let QueueSpec::Qfq(qfq) = forward.queue else { panic!() };
+    let settings: Vec<_> = qfq.classes.iter().map(|class| (class.settings.weight, class.settings.maxpkt)).collect();
+    assert_eq!((settings, qfq.default.as_deref()), (vec![(10, 600), (1, 1514)], Some("c2")));
+    assert_eq!((qfq.classes[0].filter.dscp, qfq.classes[1].queue.name()), (1 << 46, "fq_codel"));
+    let imported = import(
+        "[{\"kind\":\"qfq\",\"handle\":\"1:\",\"dev\":\"a\",\"root\":true,\"options\":{}}]\n\
+         [{\"class\":\"qfq\",\"handle\":\"1:2\",\"dev\":\"a\",\"root\":true,\"weight\":7,\"maxpkt\":9000}]",
+    );
+    let QueueSpec::Qfq(qfq) = link(&imported).forward.queue else { panic!() };
+    assert_eq!(qfq.classes[0].settings, ackclock_aqm::QfqClass { weight: 7, maxpkt: 9000 });
+}
+
 /// simple.qos: of the rate a third for what is urgent and a sixth for the others, and 16 kbit/s
 /// less than the whole as their ceiling.
 #[test]

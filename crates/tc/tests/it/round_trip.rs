@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ackclock_aqm::{
-    Class, EtsConfig, Filter, HfscClass, HfscConfig, HtbClass, HtbConfig, PrioConfig, PrioMap, QueueSpec, RedAdaptive,
-    ServiceCurve, SfqRed,
+    Class, EtsConfig, Filter, HfscClass, HfscConfig, HtbClass, HtbConfig, PrioConfig, PrioMap, QfqClass, QfqConfig,
+    QueueSpec, RedAdaptive, ServiceCurve, SfqRed,
 };
 use ackclock_scenario::Scenario;
 use ackclock_sim::spec::{LinkSpec, Overhead};
@@ -222,6 +222,26 @@ proptest! {
         prop_assert_eq!(back.forward.queue, queue, "{}", script);
     }
 
+    /// Classes of QFQ come back with weights, filters and the queues in them.
+    #[test]
+    fn classes_of_qfq_come_back(choices in prop::collection::vec(any::<u32>(), 200), count in 1..7usize) {
+        let mut choices = Choices(choices.into_iter());
+        let mut classes = tree(&mut choices, count, |choices| QfqClass {
+            weight: choices.between(1, 1024) as u32,
+            maxpkt: choices.between(512, 65_536) as u32,
+        });
+        for class in &mut classes {
+            class.parent = None;
+        }
+        let default = Some(Arc::clone(&classes[0].name));
+        let queue = QueueSpec::Qfq(QfqConfig { default, classes, ..QfqConfig::default() });
+        prop_assert!(Configurable::problem(&queue).is_none());
+        let (script, mut back) = there_and_back(&with(queue.clone(), Some(choices.rate())));
+        prop_assert!(!script.contains("# Not in the kernel"), "{}", script);
+        without_flows(&mut back.forward.queue);
+        prop_assert_eq!(back.forward.queue, queue, "{}", script);
+    }
+
     /// Bands come back; each has its quantum in words then.
     #[test]
     fn bands_come_back(choices in prop::collection::vec(any::<u32>(), 32), which in 0..3usize) {
@@ -285,6 +305,7 @@ fn without_flows(queue: &mut QueueSpec) {
     match queue {
         QueueSpec::Htb(htb) => htb.classes.iter_mut().for_each(|class| class.filter.flows.clear()),
         QueueSpec::Hfsc(hfsc) => hfsc.classes.iter_mut().for_each(|class| class.filter.flows.clear()),
+        QueueSpec::Qfq(qfq) => qfq.classes.iter_mut().for_each(|class| class.filter.flows.clear()),
         _ => {}
     }
 }

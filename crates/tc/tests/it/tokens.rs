@@ -33,6 +33,7 @@ const WORDS: &[&str] = &[
     "clsact",
     "htb",
     "hfsc",
+    "qfq",
     "tbf",
     "cake",
     "fq_codel",
@@ -244,6 +245,7 @@ fn script() -> impl Strategy<Value = String> {
         "tc qdisc add dev eth0 root handle 1: netem ",
         "tc qdisc replace dev eth0 root ",
         "tc class add dev eth0 parent 1: classid 1:2 hfsc ",
+        "tc class add dev eth0 parent 1: classid 1:2 qfq ",
     ];
     let line = (prop::sample::select(HEADS), text(WORDS, 8)).prop_map(|(head, rest)| format!("{head}{rest}\n"));
     prop::collection::vec(line, 1..8).prop_map(|lines| lines.concat())

@@ -374,3 +374,25 @@ proptest! {
         }
     }
 }
+
+/// 10,000 bits a packet. The third has half of its bits at 10 Mbit/s and half at 5, until 3.5 ms,
+/// and a delay of 5 ms; the fourth ends at 5 ms and the fifth at 6, where all are lost; the sixth in
+/// the second round, from 6.5 ms on, at 7 ms with a delay of 1, behind the third.
+#[test]
+fn a_trace_sets_rate_delay_and_loss() {
+    let text = "0s 10mbit 1ms 0\n2500us 5mbit 5ms 0\n4500us 10mbit 5ms 1\n6500us 1mbit 9ms 1";
+    let mut link = traced(text, Format::Path, true, config());
+    let (arrivals, events) = burst(&mut link, 6);
+    assert_eq!(arrivals, [(2000, 1), (3000, 2), (8500, 3), (8500, 6)]);
+    assert_eq!(lost(&events), [4, 5]);
+}
+
+/// At 10 Mbit/s packets end each millisecond: by the delays 1, 3, 3 (what ends at the time of a
+/// change comes before it) and 1 ms, which keeps the order.
+#[test]
+fn a_trace_of_delays_leaves_the_rate() {
+    let trace = Trace::constant(true).with_delays("0s 1ms\n1500us 3ms\n3ms 1ms").unwrap();
+    let course = Course { trace: Some(Arc::new(trace)), ..Course::default() };
+    let mut link = Link::with_course(config(), pfifo(100_000), random("link"), course);
+    assert_eq!(burst(&mut link, 4).0, [(2000, 1), (5000, 2), (6000, 3), (6000, 4)]);
+}

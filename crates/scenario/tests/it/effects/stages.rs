@@ -32,6 +32,10 @@ pub(crate) fn bare(setting: &'static str) -> &'static str {
 /// A tree whose class `first` has each of the curves.
 const HFSC: &str = "links.wire.queue={kind=\"hfsc\", default=\"bulk\", classes={top={ls={m2=\"4mbit\"}}, first={parent=\"top\", rt={m1=\"3mbit\", d=\"20ms\", m2=\"1mbit\"}, ls={m1=\"3mbit\", d=\"20ms\", m2=\"1mbit\"}, ul={m1=\"3mbit\", d=\"20ms\", m2=\"2mbit\"}, flows=[\"f\"]}, bulk={parent=\"top\", ls={m2=\"3mbit\"}}}}";
 
+/// Classes by weight.
+pub(crate) const QFQ: &str =
+    "links.wire.queue={kind=\"qfq\", default=\"bulk\", classes={first={weight=3, flows=[\"f\"]}, bulk={}}}";
+
 /// All tables.
 pub(crate) const SUBJECTS: &[Subject] = &[
     table("run", &[]),
@@ -59,6 +63,9 @@ pub(crate) const SUBJECTS: &[Subject] = &[
             "sfb:links.wire.queue.penalty_burst=100",
             "hfsc:links.wire.queue.default=\"bulk\"",
             "hfsc:links.wire.queue.classes={top={ls={m2=\"4mbit\"}}, first={parent=\"top\", ls={m2=\"1mbit\"}, flows=[\"f\"]}, bulk={parent=\"top\", ls={m2=\"3mbit\"}}}",
+            "series:links.wire.queue.stages={first={queue={kind=\"tbf\", rate=\"2mbit\", burst=\"5kB\", limit=\"30kB\"}}, last={}}",
+            "qfq:links.wire.queue.default=\"bulk\"",
+            "qfq:links.wire.queue.classes={first={weight=3, flows=[\"f\"], queue={kind=\"pfifo\", limit=\"5p\"}}, bulk={}}",
             "htb:links.wire.queue.default=\"bulk\"",
             "htb:links.wire.queue.classes={top={rate=\"4mbit\"}, other={rate=\"2mbit\"}, first={parent=\"top\", rate=\"1mbit\", ceil=\"4mbit\", flows=[\"f\"]}, bulk={parent=\"top\", rate=\"500kbit\", ceil=\"4mbit\"}}",
         ],
@@ -77,6 +84,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
             "links.wire.queue={kind=\"htb\", default=\"bulk\", classes={top={rate=\"4mbit\"}, other={rate=\"2mbit\"}, first={parent=\"top\", rate=\"1mbit\", ceil=\"4mbit\", flows=[\"f\"]}, bulk={parent=\"top\", rate=\"500kbit\", ceil=\"4mbit\"}}}",
         ],
     ),
+    table("links.wire.queue.classes.first", &[QFQ]),
     table("links.wire.queue.classes.first.rt", &[HFSC]),
     table("links.wire.queue.classes.first.ls", &[HFSC]),
     table("links.wire.queue.classes.first.ul", &[HFSC]),

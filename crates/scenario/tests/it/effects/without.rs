@@ -1,5 +1,7 @@
 //! Keys that change no result, with the reason.
 
+use super::stages::QFQ;
+
 const IDLE: &str = "on these stages its window is not a third above the threshold when the application pauses";
 const CREDIT: &str = "on these stages what was counted before a pause makes no segment sooner";
 const KEYS: &str = "it is tried with keys that another kind does not have, or lacks";
@@ -19,6 +21,8 @@ pub(crate) const UNTRIED: &[(&str, &str)] = &[
     ("links.wire.jitter_distribution", "a file: impairments.rs has one"),
     ("links.wire.slots.jitter_distribution", "likewise"),
     ("links.wire.queue.classes", "its keys are the names of classes, of which `first` is tried"),
+    ("links.wire.queue.stages", "its keys are the names of queues"),
+    ("links.wire.queue.stages.", "they have the keys of a link's queue"),
     ("links.wire.queue.classes.", "the queues of classes have the keys of a link's"),
     ("links.wire.medium", "in scenarios of its own: medium.rs"),
     ("flows.0.receiver", "they are those of the flow"),
@@ -114,6 +118,10 @@ pub(crate) const WITHOUT: &[(&str, &str, &str)] = &[
     ("links.wire.queue.classes.first.ul", "dmax", "is refused beside `m1`: queue.rs"),
     ("links.wire.queue.kind=\"hfsc\"", "direct_qlen", "as with `htb`"),
     ("links.wire.queue.kind=\"hfsc\"", "kind", "it is tried with keys that no other kind has"),
+    (QFQ, "parent", "is refused: aqm/src/qfq/tests.rs"),
+    ("links.wire.queue.kind=\"qfq\"", "direct_qlen", "as with `htb`"),
+    ("links.wire.queue.kind=\"series\"", "kind", "it is tried with keys that no other kind has"),
+    ("links.wire.queue.kind=\"qfq\"", "kind", "it is tried with keys that no other kind has"),
     ("links.wire.queue.kind=\"htb\"", "kind", "it is tried with keys that no other kind has"),
     ("links.wire.queue.kind=\"sfb\"", "kind", "it is tried with keys that no other kind has"),
 ];

@@ -321,6 +321,8 @@ fn queue(laws: &mut Laws, spec: &DirectionSpec, json: &Json, rows: &[&Row]) {
                 | QueueSpec::Fq(_)
                 | QueueSpec::Htb(_)
                 | QueueSpec::Hfsc(_)
+                | QueueSpec::Qfq(_)
+                | QueueSpec::Series(_)
         )
     };
     let one_line = !queues(spec).any(several);

@@ -65,6 +65,7 @@ pub(crate) const BY_SKELETON: &[&str] = &[
     "record.reordering",
     // The names of classes.
     "classes",
+    "stages",
     "parent",
     "queue.default",
     // Two and two belong together.
@@ -276,12 +277,22 @@ fn links(document: &mut Document, draw: &mut Draw) -> Vec<&'static str> {
 fn tree(document: &mut Document, link: &str, draw: &mut Draw) {
     let queue = format!("{link}.queue");
     let mut put = |key: &str, value: &str| document.put(&format!("{queue}.{key}"), value);
-    let (kind, rate) = *draw.of(&[("htb", "rate"), ("hfsc", "ls.m2")]);
+    let (kind, rate) = *draw.of(&[("htb", "rate"), ("hfsc", "ls.m2"), ("qfq", "weight")]);
     put("kind", &format!("\"{kind}\""));
-    put(&format!("classes.top.{rate}"), &format!("\"{}bit\"", draw.rate()));
+    let part = |draw: &mut Draw| match kind {
+        "qfq" => draw.wide(1, 1024).to_string(),
+        _ => format!("\"{}bit\"", draw.rate()),
+    };
+    if kind != "qfq" {
+        put(&format!("classes.top.{rate}"), &part(draw));
+    }
     for (class, filter) in [("first", draw.of(&["acks", "min_length"])), ("rest", &"")] {
-        put(&format!("classes.{class}.parent"), "\"top\"");
-        put(&format!("classes.{class}.{rate}"), &format!("\"{}bit\"", draw.rate()));
+        if kind == "qfq" {
+            put(&format!("classes.{class}.maxpkt"), &format!("\"{}B\"", draw.wide(512, 1 << 16)));
+        } else {
+            put(&format!("classes.{class}.parent"), "\"top\"");
+        }
+        put(&format!("classes.{class}.{rate}"), &part(draw));
         if kind == "hfsc" && draw.chance(0.5) {
             let curve = draw.of(&["rt", "ls", "ul"]);
             put(&format!("classes.{class}.{curve}.m2"), &format!("\"{}bit\"", draw.rate()));
