@@ -50,6 +50,20 @@ pub struct OwnText {
     pub problem: fn(&str) -> Option<String>,
 }
 
+/// Something that a machine lacks for a stack, by the key that could name another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lack {
+    /// The text.
+    pub key: &'static str,
+    /// What is wrong with it.
+    pub what: String,
+    /// What is expected, and how to get it.
+    pub expected: String,
+}
+
+/// Says what the machine lacks, given the values of the texts.
+type Requires = fn(&[String]) -> Option<Lack>;
+
 /// A network stack that is not of ackclock's own, under a name of its own in scenarios.
 #[derive(Clone)]
 pub struct OwnStack {
@@ -60,6 +74,7 @@ pub struct OwnStack {
     unseeded: Option<&'static str>,
     observable: bool,
     carries_flows: bool,
+    requires: Option<Requires>,
     build: Arc<Build>,
 }
 
@@ -113,7 +128,8 @@ impl OwnStack {
     ) -> OwnStack {
         let (parameters, texts, needs) = (Vec::new(), Vec::new(), Vec::new());
         let (name, build) = (interned(name), Arc::new(build));
-        OwnStack { name, parameters, texts, needs, unseeded: None, observable: false, carries_flows: false, build }
+        let (unseeded, observable, carries_flows, requires) = (None, false, false, None);
+        OwnStack { name, parameters, texts, needs, unseeded, observable, carries_flows, requires, build }
     }
 
     /// One more number that a scenario may set, as a key beside `kind`: its default, and the values
@@ -186,6 +202,14 @@ impl OwnStack {
         self
     }
 
+    /// It needs something of the machine: `requires` returns what is missing, given the values of the
+    /// texts in their order. Scenarios are refused where they name the stack.
+    #[must_use]
+    pub fn requires(mut self, requires: fn(&[String]) -> Option<Lack>) -> OwnStack {
+        self.requires = Some(requires);
+        self
+    }
+
     /// Returns `true` if it can be the host of a flow ([`OwnStack::carries_flows`]).
     pub fn can_carry_flows(&self) -> bool {
         self.carries_flows
@@ -224,7 +248,8 @@ impl fmt::Debug for OwnText {
 
 impl fmt::Debug for OwnStack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let OwnStack { name, parameters, texts, needs, unseeded, observable, carries_flows: _, build: _ } = self;
+        let OwnStack { name, parameters, texts, needs, unseeded, observable, carries_flows: _, requires: _, build: _ } =
+            self;
         let mut shown = f.debug_struct("OwnStack");
         shown.field("name", name).field("parameters", parameters).field("texts", texts);
         shown.field("needs", needs).field("unseeded", unseeded).field("observable", observable).finish()
@@ -346,6 +371,11 @@ impl OwnStackConfig {
             let expected = format!("`{} {wanted}`, without which it has no effect", need.of);
             need.keys.iter().filter(move |key| is_set(key)).map(move |&key| (key, expected.clone()))
         })
+    }
+
+    /// What this machine lacks for the stack ([`OwnStack::requires`]).
+    pub fn lack(&self) -> Option<Lack> {
+        self.stack.requires?(&self.texts)
     }
 
     /// The stack's name.

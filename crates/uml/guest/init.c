@@ -13,8 +13,10 @@
 // The file is complete: `gcc -O2 -static init.c -o init`, or any other C library.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/ethtool.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -75,15 +77,48 @@ static void tell(const char *format, ...) {
     while (sendto(wire, text, len, 0, (void *)&to, sizeof to) < 0 && (errno == ENOBUFS || errno == EINTR)) usleep(1000);
 }
 
+// What may help where something does not exist (ENOENT), for the end of the message.
+static char hint[300];
+
 static void fail(const char *what, const char *of) {
     int error = errno;
-    printf("ackclock: %s %s: %s\n", what, of, strerror(error));
-    if (wire >= 0) tell("failed %s %s: %s", what, of, strerror(error));
+    if (error != ENOENT) *hint = 0;
+    printf("ackclock: %s %s: %s%s\n", what, of, strerror(error), hint);
+    if (wire >= 0) tell("failed %s %s: %s%s", what, of, strerror(error), hint);
     for (;;) pause();
 }
 
 static void check(int result, const char *what, const char *of) {
     if (result < 0) fail(what, of);
+}
+
+// Insertions, deletions and substitutions that turn one name into the other.
+static int distance(const char *a, const char *b) {
+    int row[64], len = strlen(b);
+    if (len > 63) return 64;
+    for (int j = 0; j <= len; j++) row[j] = j;
+    for (int i = 1; *a; a++, i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= len; j++) {
+            int least = diagonal + (*a != b[j - 1]);
+            diagonal = row[j];
+            if (diagonal + 1 < least) least = diagonal + 1;
+            if (row[j - 1] + 1 < least) least = row[j - 1] + 1;
+            row[j] = least;
+        }
+    }
+    return row[len];
+}
+
+// Keeps the name that is nearest to another, if it is near: as for keys of scenarios, one letter in three may differ, and three at most.
+static int keep_nearest(const char *found, const char *name, const char *before, int *least) {
+    int most = strlen(found) / 3, d = distance(found, name);
+    most = most < 1 ? 1 : most > 3 ? 3 : most;
+    if (d > most || d >= *least || d >= (int)strlen(name)) return 0;
+    *least = d;
+    snprintf(hint, sizeof hint, "; did you mean %s%s?", before, name);
+    return 1;
 }
 
 static uint64_t now(void) {
@@ -99,12 +134,54 @@ static struct {
     uint64_t bytes, start_ns, stop_ns, duration_ns, request, response, think_ns, requests;
 } job;
 
+// Finds the setting that was meant, among those beside it.
+static void suggest_sysctl(const char *name, char *path) {
+    char *slash = strrchr(path, '/'), *dot = strrchr(name, '.'), before[128];
+    if (!dot) return;
+    snprintf(before, sizeof before, "%.*s", (int)(dot + 1 - name), name);
+    *slash = 0;
+    DIR *directory = opendir(path);
+    int least = INT_MAX;
+    for (struct dirent *entry; directory && (entry = readdir(directory));) keep_nearest(dot + 1, entry->d_name, before, &least);
+    if (directory) closedir(directory);
+    errno = ENOENT;
+}
+
+// Queue disciplines of Linux without classes, and those with defaults, for suggestions alone.
+static const char *const QDISCS[] = {"bfifo", "cake", "choke", "codel", "dualpi2", "fq", "fq_codel", "fq_pie", "gred", "hhf", "hfsc", "htb",
+                                     "mq", "netem", "noqueue", "pfifo", "pfifo_fast", "pie", "prio", "qfq", "red", "sfb", "sfq", "tbf"};
+
+static void suggest_qdisc(const char *kind) {
+    int least = INT_MAX;
+    for (size_t i = 0; i < sizeof QDISCS / sizeof *QDISCS; i++) keep_nearest(kind, QDISCS[i], "", &least);
+    if (!least) snprintf(hint, sizeof hint, "; this kernel is built without it");
+}
+
+// Names the controllers of the kernel.
+static void list_controllers(void) {
+    char names[200];
+    int f = open("/proc/sys/net/ipv4/tcp_available_congestion_control", O_RDONLY), len = f < 0 ? 0 : read(f, names, sizeof names - 1);
+    if (f >= 0) close(f);
+    if (len <= 0) return;
+    names[len] = 0;
+    names[strcspn(names, "\n")] = 0;
+    snprintf(hint, sizeof hint, "; this kernel has %s", names);
+    errno = ENOENT;
+}
+
+static void set_controller(int f, const char *name) {
+    if (!setsockopt(f, IPPROTO_TCP, TCP_CONGESTION, name, strlen(name))) return;
+    if (errno == ENOENT) list_controllers();
+    fail("congestion control", name);
+}
+
 static void set_sysctl(const char *name, const char *value) {
     char path[256];
     int at = snprintf(path, sizeof path, "/proc/sys/");
     snprintf(path + at, sizeof path - at, "%s", name);
     for (char *c = path + at; *c; c++) if (*c == '.') *c = '/';
     int f = open(path, O_WRONLY);
+    if (f < 0 && errno == ENOENT) suggest_sysctl(name, path);
     check(f, "sysctl", name);
     check(write(f, value, strlen(value)), "sysctl", name);
     close(f);
@@ -190,7 +267,9 @@ static void set_qdisc(const char *kind) {
     snprintf(m.kind, sizeof m.kind, "%s", kind);
     m.attribute.rta_len = RTA_LENGTH(strlen(m.kind) + 1);
     m.head.nlmsg_len = NLMSG_LENGTH(sizeof m.tc) + RTA_ALIGN(m.attribute.rta_len);
+    suggest_qdisc(kind);
     ask(&m.head, "queue discipline", kind);
+    *hint = 0;
 }
 
 // The segments that TCP hands down as one packet at most: `ip link set eth0 gso_max_segs N`.
@@ -330,7 +409,7 @@ static int open_connection(uint64_t began) {
     }
     int f = socket(to.ss_family, SOCK_STREAM, 0);
     check(f, "socket", "");
-    check(setsockopt(f, IPPROTO_TCP, TCP_CONGESTION, job.cc, strlen(job.cc)), "congestion control", job.cc);
+    set_controller(f, job.cc);
     if (job.buffer) check(setsockopt(f, SOL_SOCKET, SO_SNDBUF, &job.buffer, sizeof on), "send buffer", "");
     if (job.source_port) {
         setsockopt(f, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -472,7 +551,7 @@ static int listener(void) {
     check(s, "socket", "");
     setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (job.buffer) check(setsockopt(s, SOL_SOCKET, SO_RCVBUF, &job.buffer, sizeof on), "receive buffer", "");
-    if (job.cc[0]) check(setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, job.cc, strlen(job.cc)), "congestion control", job.cc);
+    if (job.cc[0]) set_controller(s, job.cc);
     check(bind(s, (void *)&any, len), "bind", "port");
     check(listen(s, 256), "listen", "");
     return s;

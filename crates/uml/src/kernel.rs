@@ -4,7 +4,6 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use ackclock_stack::{OwnStack, RecoveryEvent, RecoveryMetrics, Stack, StackHost, TcpSample};
@@ -12,7 +11,7 @@ use ackclock_units::outside::Failure;
 use ackclock_units::{Random, Span, Time};
 
 use crate::guest::{Boot, Guest};
-use crate::image::IMAGE;
+use crate::image::{self, Image};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -24,10 +23,6 @@ const AHEAD: Span = Span::from_secs(1);
 
 /// The most bytes of a message to the first process, which every frame holds.
 const MESSAGE: usize = 1200;
-
-/// What is missing without an image.
-const NO_IMAGE: &str = "build one with `crates/uml/build-image DIR` and name it, as `image = \"DIR\"` or in the \
-                        environment (ACKCLOCK_UML_IMAGE=DIR)";
 
 /// Applications of the first process.
 const APPS: [&str; 5] = ["sink", "send", "request", "serve", "command"];
@@ -94,6 +89,7 @@ pub(crate) fn stack() -> OwnStack {
         .only_with(&["request_bytes", "response_bytes"], "app", &["request", "serve"])
         .only_with(&["think_s", "requests"], "app", &["request"])
         .only_with(&["command", "root"], "app", &["command"])
+        .requires(image::lack)
         .carries_flows()
         .observable()
 }
@@ -173,16 +169,7 @@ impl KernelHost {
         let ([image, .., append, samples], [.., memory_mb, patience]) = (host.texts.as_slice(), values) else {
             return Err("values are missing".to_owned());
         };
-        let image = match image.as_str() {
-            "" => std::env::var_os(IMAGE).map(PathBuf::from).ok_or_else(|| format!("no image: {NO_IMAGE}"))?,
-            path => PathBuf::from(path),
-        };
-        let [kernel, initrd] = ["linux", "initrd"].map(|name| image.join(name));
-        for file in [&kernel, &initrd] {
-            if !file.is_file() {
-                return Err(format!("there is no {}: {NO_IMAGE}", file.display()));
-            }
-        }
+        let Image { kernel, initrd } = Image::find(image)?;
         if !samples.is_empty() {
             self.report.samples = Some(Samples::create(samples)?);
         }
