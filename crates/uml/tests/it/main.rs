@@ -256,13 +256,13 @@ fn a_guest_that_computes_without_end_is_stopped_with_what_its_console_says() {
 
 #[test]
 fn an_image_that_is_missing_is_an_error_where_it_is_named() {
-    let named = parse(&text("app = \"send\", image = \"/nowhere\"", "")).err().expect("no image");
+    let named = parse(&text("app = \"send\", image = \"/nowhere\"", "")).expect_err("no image");
     for said in
         ["hosts.client.stack.image: there is no /nowhere/linux", "kernel.toml:10:", "crates/uml/build-image DIR"]
     {
         assert!(named.contains(said), "{said}: {named}");
     }
-    let flow = parse(&flow("host = { kind = \"kernel\", image = \"/nowhere\" }\n")).err().expect("no image");
+    let flow = parse(&flow("host = { kind = \"kernel\", image = \"/nowhere\" }\n")).expect_err("no image");
     assert!(
         flow.contains("flows.f.host.image: there is no /nowhere/linux") && flow.contains("kernel.toml:11:"),
         "{flow}"
@@ -277,7 +277,7 @@ fn an_image_that_is_missing_is_an_error_where_it_is_named() {
 fn a_misspelt_kernel_is_suggested() {
     for host in ["\"kernal\"", "{ kind = \"kernal\" }"] {
         for key in ["host", "receiver"] {
-            let error = parse(&flow(&format!("{key} = {host}\n"))).err().expect("an error");
+            let error = parse(&flow(&format!("{key} = {host}\n"))).expect_err("an error");
             // A receiver that is a table has keys of its own.
             let expected = if key == "receiver" && host.starts_with('{') { "`host`" } else { "did you mean `kernel`?" };
             assert!(error.contains(expected), "{key} = {host}: {error}");
