@@ -49,6 +49,8 @@ pub(crate) struct QuicHost {
     /// Datagrams that wait for their turn.
     queued: VecDeque<(SocketAddr, Ecn, Bytes)>,
     buffer: Vec<u8>,
+    /// Events have been passed on since the last input, timer or packet.
+    is_driven: bool,
     failure: Option<Failure>,
     observer: Option<Observer>,
 }
@@ -158,6 +160,7 @@ impl QuicHost {
             first_byte: None,
             queued: VecDeque::new(),
             buffer: Vec::new(),
+            is_driven: false,
             failure: None,
             observer: None,
         }
@@ -198,8 +201,9 @@ impl QuicHost {
         let (at, mut drained) = (instant(now), Vec::new());
         for (&handle, connection) in &mut self.connections {
             let connection = connection.get_mut();
+            let mut is_first = true;
             loop {
-                let mut goes_on = false;
+                let mut goes_on = std::mem::take(&mut is_first);
                 while let Some(event) = connection.poll_endpoint_events() {
                     goes_on = true;
                     if event.is_drained() {
@@ -209,8 +213,11 @@ impl QuicHost {
                         connection.handle_event(event);
                     }
                 }
+                // The connection has said all that it had to say, unless the endpoint has changed something.
+                if !goes_on {
+                    break;
+                }
                 while let Some(event) = connection.poll() {
-                    goes_on = true;
                     match event {
                         Event::Connected => {
                             let Some(client) = &mut self.client else { continue };
@@ -261,11 +268,9 @@ impl QuicHost {
                         _ => {}
                     }
                 }
-                if !goes_on {
-                    break;
-                }
             }
         }
+        self.is_driven = true;
         if self.received + self.inbox.bytes > 0 {
             self.first_byte.get_or_insert(now);
         }
@@ -282,17 +287,19 @@ impl QuicHost {
         let is_held = release > now;
         if self.queued.is_empty() && !is_held {
             for connection in self.connections.values_mut().map(RefCell::get_mut) {
-                self.buffer.clear();
-                if let Some(transmit) = poll_transmit(connection, at, self.settings.burst, &mut self.buffer) {
+                // It may write, and send nothing.
+                payload.clear();
+                if let Some(transmit) = poll_transmit(connection, at, self.settings.burst, payload) {
+                    self.is_driven = false;
                     let (to, mut ecn) = (transmit.destination, ecn_of(transmit.ecn));
                     if self.settings.scalable && ecn == Ecn::Ect0 {
                         ecn = Ecn::Ect1;
                     }
                     let Some(segment) = transmit.segment_size.filter(|&segment| segment < transmit.size) else {
-                        payload.extend_from_slice(&self.buffer[..transmit.size]);
+                        payload.truncate(transmit.size);
                         return Some((to, ecn));
                     };
-                    let all = Bytes::copy_from_slice(&self.buffer[..transmit.size]);
+                    let all = Bytes::copy_from_slice(&payload[..transmit.size]);
                     let parts =
                         (0..all.len()).step_by(segment).map(|from| all.slice(from..all.len().min(from + segment)));
                     self.queued.extend(parts.map(|part| (to, ecn, part)));
@@ -300,11 +307,14 @@ impl QuicHost {
                 }
             }
         }
+        payload.clear();
         if let Some((to, ecn, bytes)) = self.queued.pop_front() {
             payload.extend_from_slice(&bytes);
             return Some((to, ecn));
         }
-        self.drive(now);
+        if !self.is_driven {
+            self.drive(now);
+        }
         let timeouts = self.connections.values_mut().filter_map(|connection| connection.get_mut().poll_timeout());
         let next = timeouts.min().map(|at| at.saturating_duration_since(instant(Time::ZERO)).as_nanos());
         let next = next.map_or(Time::NEVER, |next| u64::try_from(next).map_or(Time::NEVER, Time::from_nanos));
