@@ -87,7 +87,7 @@ struct Need {
 }
 
 /// Keys that a flow sets whose host is a stack, where the stack has them.
-const OF_FLOWS: [&str; 14] = [
+const OF_FLOWS: [&str; 15] = [
     "app",
     "cc",
     "bytes",
@@ -102,6 +102,7 @@ const OF_FLOWS: [&str; 14] = [
     "response_bytes",
     "think_s",
     "requests",
+    "connections",
 ];
 
 /// The values of a key for which others have an effect.
@@ -194,8 +195,9 @@ impl OwnStack {
     /// `"request"` and `"serve"`, and by these names, each where the stack has it: the text `cc`, and
     /// the numbers `bytes` (0: without end), `start_s`, `stop_s` and `duration_s` (0: none; by closing
     /// and by a reset), `port` and `source_port`, `ecn` and `segmentation_offload` (0 or 1),
-    /// `request_bytes`, `response_bytes`, `think_s` and `requests` (0: without end). The other keys
-    /// are those of `host`.
+    /// `request_bytes`, `response_bytes`, `think_s` and `requests` (0: without end), and `connections`,
+    /// which leave from ports one after another from `source_port` on. The other keys are those of
+    /// `host`.
     #[must_use]
     pub fn carries_flows(mut self) -> OwnStack {
         self.carries_flows = true;
@@ -327,6 +329,11 @@ impl OwnStackConfig {
     pub fn text(&self, name: &str) -> Option<&str> {
         let found = self.stack.texts.iter().position(|of| of.name == name)?;
         Some(&self.texts[found])
+    }
+
+    /// Returns `true` if the stack has a number of this name.
+    pub fn has_number(&self, name: &str) -> bool {
+        self.stack.parameters.iter().any(|of| of.name == name)
     }
 
     /// The congestion controller of the host of a flow.

@@ -184,6 +184,48 @@ fn kernels_and_endpoints_face_each_other() {
 }
 
 #[test]
+fn a_kernel_sends_over_several_connections() {
+    if skips("a_kernel_sends_over_several_connections") {
+        return;
+    }
+    let record = "[record]\ntcp = true\n";
+    for receiver in ["", "receiver = \"linux-6.1\"\n"] {
+        let scenario = parse(&flow(&format!("host = \"kernel\"\ncount = 3\nbytes = \"1MB\"\n{receiver}{record}")));
+        let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+        let mut tcp = Rows::default();
+        let recorders = Recorders { tcp: Some(&mut tcp), ..Recorders::default() };
+        let outcome = run_virtual(&scenario.spec(0), recorders, &mut |_| ControlFlow::Continue(()));
+        assert!(outcome.broken_off.is_none(), "{receiver}: {:?}", outcome.broken_off);
+        assert_eq!(outcome.summary.flows.len(), 3);
+        for (number, flow) in outcome.summary.flows.iter().enumerate() {
+            assert_eq!(flow.progress.delivered_bytes, 1_000_000, "{receiver}{number}");
+            // 3 x 691 segments of 1500 bytes take 2.5 s; rows come each 50 ms.
+            let id = format!("flow: \"f.{number}\"");
+            let rows = tcp.0.iter().filter(|row| row.contains(&id)).count();
+            assert!((40..=120).contains(&rows), "{receiver}{number}: {rows}");
+        }
+        // `tcpi_bytes_acked` counts SYN and FIN.
+        assert_eq!(result(&outcome.summary, 0, "acked_bytes"), Some(3.0 * 1_000_002.0));
+    }
+}
+
+#[test]
+fn connections_that_a_stack_does_not_have_are_refused() {
+    let request = "application = { kind = \"request\", size = \"1kB\", response = \"1kB\" }\n";
+    for (keys, said) in [
+        ("host = \"kernel\"\ncount = 257\n".to_owned(), "flows.f.count: too many connections of a stack"),
+        (format!("host = \"kernel\"\ncount = 2\n{request}"), "flows.f.count: not with `request`"),
+        (
+            "host = \"linux-6.1\"\nreceiver = \"kernel\"\ncount = 2\n".to_owned(),
+            "flows.f.count: a sender that faces a stack has one connection",
+        ),
+    ] {
+        let error = parse(&flow(&keys)).expect_err(&keys);
+        assert!(error.contains(said), "{keys}: {error}");
+    }
+}
+
+#[test]
 fn a_kernel_answers_requests() {
     if skips("a_kernel_answers_requests") {
         return;
