@@ -48,7 +48,9 @@ pub(crate) fn run(
     let points = recorders.qlog.as_ref().map_or(&[][..], |recorder| recorder.points);
     for host in &mut hosts {
         host.log = points.iter().position(|point| *point == QlogPoint::Host(host.node));
-        host.sampled = recorders.tcp.is_some().then(|| sent_by(spec, host.node)).unwrap_or_default();
+        if recorders.tcp.is_some() {
+            host.sampled = sent_by(spec, host.node);
+        }
         let captures = recorders.captures.as_ref().map_or(&[][..], |recorder| recorder.points);
         host.captured = captures.iter().position(|point| is_at(spec, *point, host.node));
         if let (true, Some(stack)) = (host.log.is_some() || !host.sampled.is_empty(), &mut host.stack) {
