@@ -266,14 +266,16 @@ fn check_names(fields: &Fields<'_>, table: &Table, setting: Setting<'_>, nodes: 
 fn check_count(fields: &Fields<'_>, table: &Table, count: u64, sender: &End) {
     let Some(entry) = table.get("count").filter(|_| count > 1) else { return };
     let problem = match sender {
-        End::Stack(stack) if !stack.has_number("connections") => Problem::new("this stack has one connection", "1"),
+        End::Stack(stack) if stack.has_number("connections") => {
+            if count <= MOST_CONNECTIONS {
+                return;
+            }
+            Problem::new("too many connections of a stack", format!("at most {MOST_CONNECTIONS}"))
+        }
+        End::Stack(_) => Problem::new("this stack has one connection", "an entry of `[[flows]]` for each"),
         End::Ours(_) => {
             Problem::new("a sender that faces a stack has one connection", "an entry of `[[flows]]` for each")
         }
-        End::Stack(_) if count > MOST_CONNECTIONS => {
-            Problem::new("too many connections of a stack", format!("at most {MOST_CONNECTIONS}"))
-        }
-        End::Stack(_) => return,
     };
     fields.reject("count", &entry.node, problem);
 }
