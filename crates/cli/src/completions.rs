@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use ackclock_scenario::Own;
 use anyhow::Context;
 use clap::CommandFactory;
 use clap_mangen::Man;
@@ -12,8 +13,8 @@ use crate::args::completions::{CompletionsArgs, ManArgs};
 use crate::console::{print, print_line};
 
 /// Prints the schema of scenario files; the status to end with.
-pub(crate) fn schema() -> anyhow::Result<u8> {
-    print_line(&ackclock_scenario::schema()).map(|_| 0)
+pub(crate) fn schema(own: &Own) -> anyhow::Result<u8> {
+    print_line(&ackclock_scenario::schema(own)).map(|_| 0)
 }
 
 /// Prints the completions of a shell; the status to end with.

@@ -100,7 +100,7 @@ pub fn main_from(arguments: impl IntoIterator<Item = OsString>, own: impl Into<O
     };
     let ended = match (&cli.command, &cli.scenario) {
         (Some(Command::Check(args)), _) => check::run(args, own),
-        (Some(Command::List(args)), _) => list::run(args),
+        (Some(Command::List(args)), _) => list::run(args, own),
         (Some(Command::New(args)), _) => starter::run(args),
         (Some(Command::Packetdrill(args)), _) => drill::run(args),
         (Some(Command::Ctl(args)), _) => ctl::run(args),
@@ -114,7 +114,7 @@ pub fn main_from(arguments: impl IntoIterator<Item = OsString>, own: impl Into<O
         (Some(Command::Trace(args)), _) => trace::run(args),
         (Some(Command::Verify(args)), _) => verify::run(args, own),
         (Some(Command::Shell(args)), _) => shell::run(args),
-        (Some(Command::Schema(_)), _) => completions::schema(),
+        (Some(Command::Schema(_)), _) => completions::schema(own),
         (Some(Command::Completions(args)), _) => completions::completions(args),
         (Some(Command::Man(args)), _) => completions::man(args),
         (None, Some(args)) => session::run(args, own),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ackclock_scenario::{CATEGORIES, Described, Item, item, items, nearest_category};
+use ackclock_scenario::{CATEGORIES, Described, Item, Own, item, items, nearest_category};
 use anyhow::bail;
 
 use crate::args::list::ListArgs;
@@ -16,13 +16,13 @@ const WIDTH: usize = 100;
 type Column = (&'static str, fn(&Described) -> &str);
 
 /// Prints what was asked for; the status to end with.
-pub(crate) fn run(args: &ListArgs) -> anyhow::Result<u8> {
+pub(crate) fn run(args: &ListArgs, own: &Own) -> anyhow::Result<u8> {
     let Some(category) = &args.category else {
         let printed = if args.json {
-            let all = CATEGORIES.iter().map(|&category| (category.to_owned(), serde_json::json!(items(category))));
+            let all = CATEGORIES.iter().map(|&category| (category.to_owned(), serde_json::json!(items(category, own))));
             print_line(&all.collect::<serde_json::Map<_, _>>())
         } else {
-            print(&overview())
+            print(&overview(own))
         };
         return printed.map(|_| 0);
     };
@@ -31,12 +31,15 @@ pub(crate) fn run(args: &ListArgs) -> anyhow::Result<u8> {
         bail!("there is no category `{category}`{near}\nexpected one of {}", CATEGORIES.join(", "));
     }
     let found = match &args.name {
-        None => items(category),
-        Some(name) => match item(category, name) {
+        None => items(category, own),
+        Some(name) => match item(category, name, own) {
             Ok(found) => found,
             Err(near) => {
                 let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-                bail!("{category}: there is no `{name}`{near}\nexpected one of {}", names(&items(category)).join(", "));
+                bail!(
+                    "{category}: there is no `{name}`{near}\nexpected one of {}",
+                    names(&items(category, own)).join(", ")
+                );
             }
         },
     };
@@ -53,10 +56,10 @@ fn names(items: &[Item]) -> Vec<&str> {
 }
 
 /// The names of every category.
-fn overview() -> String {
+fn overview(own: &Own) -> String {
     let mut out = String::new();
     for category in CATEGORIES {
-        let items = items(category);
+        let items = items(category, own);
         let mut line = format!("{category:<14}");
         for (index, name) in names(&items).into_iter().enumerate() {
             if index > 0 {

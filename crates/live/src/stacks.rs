@@ -11,6 +11,7 @@
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use ackclock_sim::spec::{FlowSpec, LiveSpec, RunSpec};
 use ackclock_sim::{CapturePoint, FlowId, QlogPoint, Recorders, RunError};
@@ -47,10 +48,12 @@ pub(crate) fn run(
     let points = recorders.qlog.as_ref().map_or(&[][..], |recorder| recorder.points);
     for host in &mut hosts {
         host.log = points.iter().position(|point| *point == QlogPoint::Host(host.node));
-        host.sampled = recorders.tcp.is_some().then(|| sent_by(spec, host.node)).flatten().map(|flow| (flow, 0));
+        if recorders.tcp.is_some() {
+            host.sampled = sent_by(spec, host.node);
+        }
         let captures = recorders.captures.as_ref().map_or(&[][..], |recorder| recorder.points);
         host.captured = captures.iter().position(|point| is_at(spec, *point, host.node));
-        if let (true, Some(stack)) = (host.log.is_some() || host.sampled.is_some(), &mut host.stack) {
+        if let (true, Some(stack)) = (host.log.is_some() || !host.sampled.is_empty(), &mut host.stack) {
             stack.observe();
         }
     }
@@ -59,12 +62,12 @@ pub(crate) fn run(
     run.finish(Time::ZERO + spec.duration, failure)
 }
 
-/// The flow whose sender is the only one on host `node`.
-fn sent_by(spec: &RunSpec, node: usize) -> Option<FlowId> {
+/// The flows that host `node` sends, if they are of one group: the host's connections, in their order.
+fn sent_by(spec: &RunSpec, node: usize) -> Vec<(FlowId, u64)> {
     let sends = |flow: &FlowSpec| flow.ends.is_some_and(|ends| ends.nodes[0] == node);
-    let mut sent = spec.flows.iter().enumerate().filter(|(_, flow)| sends(flow));
-    let (number, _) = sent.next()?;
-    sent.next().is_none().then_some(FlowId::new(number))
+    let sent: Vec<_> = spec.flows.iter().enumerate().filter(|(_, flow)| sends(flow)).collect();
+    let are_alike = sent.iter().all(|(_, flow)| Arc::ptr_eq(&flow.group, &sent[0].1.group));
+    sent.iter().filter(|_| are_alike).map(|&(number, _)| (FlowId::new(number), 0)).collect()
 }
 
 /// Returns true if the end of a flow that is captured is host `node`.
@@ -84,8 +87,9 @@ struct Host {
     kind: &'static str,
     /// Index of the log of its loss recovery, if there is one.
     log: Option<usize>,
-    /// The flow that it sends, if its variables are recorded, and the bytes acknowledged so far.
-    sampled: Option<(FlowId, u64)>,
+    /// The flows that it sends, if their variables are recorded, each with the bytes acknowledged so
+    /// far.
+    sampled: Vec<(FlowId, u64)>,
     /// Index of the capture of its packets, if there is one.
     captured: Option<usize>,
     deadline: Time,
@@ -119,7 +123,7 @@ impl Host {
             stack: Some(config.build(host, random)),
             kind: config.name(),
             log: None,
-            sampled: None,
+            sampled: Vec::new(),
             captured: None,
             deadline: Time::ZERO,
             is_awake: true,
@@ -263,12 +267,15 @@ impl StackRun<'_> {
         }
         let host = &mut self.hosts[number];
         host.deadline = host.call(now, |stack| stack.next_deadline())?.unwrap_or(Time::NEVER);
-        if host.log.is_some() || host.sampled.is_some() {
-            let (log, mut sampled, mut taken) = (host.log, host.sampled, ControlFlow::Continue(()));
+        if host.log.is_some() || !host.sampled.is_empty() {
+            let (log, mut taken) = (host.log, ControlFlow::Continue(()));
+            let mut sampled = std::mem::take(&mut host.sampled);
             let (world, qlog) = (self.engine.world(), &mut self.recorders.qlog);
             host.call(now, |stack| {
                 stack.observed(&mut |at, event| {
-                    if let (Some((flow, acked)), RecoveryEvent::Sampled(sample)) = (&mut sampled, event) {
+                    if let RecoveryEvent::Sampled(sample) = event
+                        && let Some((flow, acked)) = sampled.get_mut(sample.connection as usize)
+                    {
                         world.sampled(at.max(now), *flow, variables(&sample, std::mem::replace(acked, sample.acked)));
                     } else if let (Some(log), Some(recorder), true) = (log, &mut *qlog, taken.is_continue()) {
                         taken = recorder.sink.record(&QlogRecord { at, log, subflow: None, event });

@@ -5,7 +5,7 @@
 //! for each implementation, as a module of `quinn` and of `noq`, where the calls are that differ.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -37,7 +37,8 @@ const WRITE: usize = 64 << 10;
 pub(crate) struct QuicHost {
     endpoint: Endpoint,
     // To ask noq for figures takes a connection that can change.
-    connections: BTreeMap<usize, RefCell<Connection>>,
+    /// By their handles, which the endpoint uses again.
+    connections: Vec<Option<RefCell<Connection>>>,
     transport: Arc<TransportConfig>,
     settings: EndpointSettings,
     controller: Option<Factory>,
@@ -49,6 +50,8 @@ pub(crate) struct QuicHost {
     /// Datagrams that wait for their turn.
     queued: VecDeque<(SocketAddr, Ecn, Bytes)>,
     buffer: Vec<u8>,
+    /// Events have been passed on since the last input, timer or packet.
+    is_driven: bool,
     failure: Option<Failure>,
     observer: Option<Observer>,
 }
@@ -132,7 +135,7 @@ impl QuicHost {
         });
         QuicHost {
             endpoint: endpoint(config, server),
-            connections: BTreeMap::new(),
+            connections: Vec::new(),
             transport,
             settings,
             controller,
@@ -158,6 +161,7 @@ impl QuicHost {
             first_byte: None,
             queued: VecDeque::new(),
             buffer: Vec::new(),
+            is_driven: false,
             failure: None,
             observer: None,
         }
@@ -181,7 +185,7 @@ impl QuicHost {
                         client.begin(now, &mut connection);
                     }
                 }
-                self.connections.insert(handle.0, connection.into());
+                keep(&mut self.connections, handle, connection);
             }
             Err(error) => self.failure = Some(Failure::new(now, format!("cannot connect: {error}"))),
         }
@@ -196,10 +200,12 @@ impl QuicHost {
     /// Passes events on between connections, endpoint and application until there are none.
     fn drive(&mut self, now: Time) {
         let (at, mut drained) = (instant(now), Vec::new());
-        for (&handle, connection) in &mut self.connections {
+        for (handle, connection) in self.connections.iter_mut().enumerate() {
+            let Some(connection) = connection else { continue };
             let connection = connection.get_mut();
+            let mut is_first = true;
             loop {
-                let mut goes_on = false;
+                let mut goes_on = std::mem::take(&mut is_first);
                 while let Some(event) = connection.poll_endpoint_events() {
                     goes_on = true;
                     if event.is_drained() {
@@ -209,8 +215,11 @@ impl QuicHost {
                         connection.handle_event(event);
                     }
                 }
+                // The connection has said all that it had to say, unless the endpoint has changed something.
+                if !goes_on {
+                    break;
+                }
                 while let Some(event) = connection.poll() {
-                    goes_on = true;
                     match event {
                         Event::Connected => {
                             let Some(client) = &mut self.client else { continue };
@@ -261,16 +270,14 @@ impl QuicHost {
                         _ => {}
                     }
                 }
-                if !goes_on {
-                    break;
-                }
             }
         }
+        self.is_driven = true;
         if self.received + self.inbox.bytes > 0 {
             self.first_byte.get_or_insert(now);
         }
         for handle in drained {
-            self.connections.remove(&handle);
+            self.connections[handle] = None;
             self.inbox.close(handle);
         }
     }
@@ -281,18 +288,20 @@ impl QuicHost {
         let release = self.settings.link.as_ref().map_or(Time::ZERO, |link| link.release());
         let is_held = release > now;
         if self.queued.is_empty() && !is_held {
-            for connection in self.connections.values_mut().map(RefCell::get_mut) {
-                self.buffer.clear();
-                if let Some(transmit) = poll_transmit(connection, at, self.settings.burst, &mut self.buffer) {
+            for connection in self.connections.iter_mut().flatten().map(RefCell::get_mut) {
+                // It may write, and send nothing.
+                payload.clear();
+                if let Some(transmit) = poll_transmit(connection, at, self.settings.burst, payload) {
+                    self.is_driven = false;
                     let (to, mut ecn) = (transmit.destination, ecn_of(transmit.ecn));
                     if self.settings.scalable && ecn == Ecn::Ect0 {
                         ecn = Ecn::Ect1;
                     }
                     let Some(segment) = transmit.segment_size.filter(|&segment| segment < transmit.size) else {
-                        payload.extend_from_slice(&self.buffer[..transmit.size]);
+                        payload.truncate(transmit.size);
                         return Some((to, ecn));
                     };
-                    let all = Bytes::copy_from_slice(&self.buffer[..transmit.size]);
+                    let all = Bytes::copy_from_slice(&payload[..transmit.size]);
                     let parts =
                         (0..all.len()).step_by(segment).map(|from| all.slice(from..all.len().min(from + segment)));
                     self.queued.extend(parts.map(|part| (to, ecn, part)));
@@ -300,12 +309,16 @@ impl QuicHost {
                 }
             }
         }
+        payload.clear();
         if let Some((to, ecn, bytes)) = self.queued.pop_front() {
             payload.extend_from_slice(&bytes);
             return Some((to, ecn));
         }
-        self.drive(now);
-        let timeouts = self.connections.values_mut().filter_map(|connection| connection.get_mut().poll_timeout());
+        if !self.is_driven {
+            self.drive(now);
+        }
+        let timeouts =
+            self.connections.iter_mut().flatten().filter_map(|connection| connection.get_mut().poll_timeout());
         let next = timeouts.min().map(|at| at.saturating_duration_since(instant(Time::ZERO)).as_nanos());
         let next = next.map_or(Time::NEVER, |next| u64::try_from(next).map_or(Time::NEVER, Time::from_nanos));
         let message = self.client.as_ref().map_or(Time::NEVER, BulkClient::next_message);
@@ -321,7 +334,7 @@ impl QuicHost {
     fn look(&mut self, now: Time) {
         let of_transfer = self.client.as_ref().and_then(|client| client.connection);
         if let (Some(observer), Some(handle)) = (&mut self.observer, of_transfer)
-            && let Some(connection) = self.connections.get_mut(&handle)
+            && let Some(connection) = self.connections.get_mut(handle).and_then(Option::as_mut)
             && let Some(figures) = path_figures(connection.get_mut())
         {
             observer.look(now, &figures);
@@ -421,13 +434,13 @@ impl Transport for QuicHost {
         let event = handle(&mut self.endpoint, at, (datagram.from, datagram.to.ip()), codepoint, data, &mut buffer);
         match event {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
-                if let Some(connection) = self.connections.get_mut(&handle.0) {
+                if let Some(connection) = self.connections.get_mut(handle.0).and_then(Option::as_mut) {
                     connection.get_mut().handle_event(event);
                 }
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
                 match self.endpoint.accept(incoming, at, &mut buffer, None) {
-                    Ok((handle, connection)) => _ = self.connections.insert(handle.0, connection.into()),
+                    Ok((handle, connection)) => keep(&mut self.connections, handle, connection),
                     Err(error) => {
                         if let Some(transmit) = error.response {
                             self.respond(&transmit, &buffer);
@@ -470,7 +483,7 @@ impl Transport for QuicHost {
             self.connect(now, for_ticket);
         }
         if let Some(client) = &mut self.client
-            && let Some(connection) = client.connection.and_then(|handle| self.connections.get_mut(&handle))
+            && let Some(connection) = client.connection.and_then(|handle| self.connections.get_mut(handle)?.as_mut())
         {
             if let Some(migration) = client.bulk.migration.filter(|_| client.next_step() <= now) {
                 client.moved_to = Some(migration.to);
@@ -480,7 +493,7 @@ impl Transport for QuicHost {
                 self.failure.get_or_insert_with(|| Failure::new(now, what));
             }
         }
-        for connection in self.connections.values_mut().map(RefCell::get_mut) {
+        for connection in self.connections.iter_mut().flatten().map(RefCell::get_mut) {
             if connection.poll_timeout().is_some_and(|timeout| timeout <= at) {
                 connection.handle_timeout(at);
             }
@@ -527,7 +540,7 @@ impl Transport for QuicHost {
             see("refused_datagrams", messages.refused as f64);
         }
         let figures = |connection: &RefCell<Connection>| path_figures(&mut connection.borrow_mut());
-        let connection = client.connection.and_then(|handle| self.connections.get(&handle));
+        let connection = client.connection.and_then(|handle| self.connections.get(handle)?.as_ref());
         if client.bulk.resumes {
             see("early_data", f64::from(u8::from(client.early_data)));
         }
@@ -565,6 +578,13 @@ fn send_datagram(messages: &mut Messages, now: Time, bytes: usize, connection: &
         }
         Err(error) => Err(format!("datagrams cannot be sent: {error}")),
     }
+}
+
+/// Adds a connection at its handle.
+fn keep(connections: &mut Vec<Option<RefCell<Connection>>>, handle: ConnectionHandle, connection: Connection) {
+    let len = connections.len().max(handle.0 + 1);
+    connections.resize_with(len, || None);
+    connections[handle.0] = Some(connection.into());
 }
 
 /// Reads everything that a stream has.

@@ -336,20 +336,42 @@ const Figures = (() => {
     return { cells, across, down: group.row.values.length * lines };
   }
 
+  // Where names of values stand below an axis `wide` from its beginning, which is `left` from the edge:
+  // side by side, if need be on up to three lines; or turned, and where a name would begin beyond the
+  // edge, upright. `below` is the room that they take beyond a line.
+  function places(names, wide, left) {
+    const cell = wide / names.length;
+    const size = (text) => text.length * LETTER;
+    const longest = (lines) => Math.max(...lines.flat().map(size));
+    // Many names are thinned out.
+    if (names.length > 24 || !names.some((name) => name.length * 7.5 > cell)) return { below: 0, label: {} };
+    if (longest(names) <= 96) return { below: Math.min(60, 4 * Math.max(...names.map((name) => name.length))), label: { rotate: 35 } };
+    const label = (lines, rotate) => ({ rotate, lineHeight: LINE, formatter: (name) => (lines[names.indexOf(String(name))] || [String(name)]).join("\n") });
+    const side = names.map((name) => wrapped(name, cell - 8));
+    const most = Math.max(...side.map((lines) => lines.length));
+    if (most <= 3 && longest(side) <= cell - 4) return { below: (most - 1) * LINE, label: label(side, 0) };
+    if (longest(names) * 0.82 <= left + cell / 2) return { below: longest(names) * 0.57 + LINE / 2, label: { rotate: 35 } };
+    const count = Math.max(1, Math.min(3, Math.floor(cell / LINE)));
+    const upright = names.map((name) => wrapped(name, Math.max(96, size(name) / count + 24)));
+    return { below: longest(upright), label: label(upright, 90) };
+  }
+
   // The frame of a figure with facets: grids, axes and titles; `cells` get the number of their grid.
   function frame(group, theme, width, x, y) {
     const { cells, across, down } = facets(group, 280, width);
     const key = group.color.name === "" ? null : legend(theme, group.color.values.filter((_, number) => number < 60), width);
     // Names of rows stand left of the first facet of a line, and not between facets.
-    const rows = y.type === "category" ? Math.min(150, 34 + 6.5 * Math.max(...y.data.map((name) => String(name).length))) : 0;
+    const needed = y.type === "category" ? 34 + 6.5 * Math.max(...y.data.map((name) => String(name).length)) : 0;
+    // Longer ones are wrapped.
+    const rows = Math.min(Math.max(150, 0.3 * width), needed);
+    const beside = { axisLabel: { color: theme.text, hideOverlap: true, lineHeight: LINE, formatter: (name) => wrapped(name, rows - 34).join("\n") } };
     const [left, right] = [Math.max(62, rows), 14];
     const wide = (width - left - right - (across - 1) * 58) / across;
-    // Names that do not fit side by side are turned, as long as there are few.
     const names = x.type === "category" ? x.data.map(String) : [];
-    const turned = names.length <= 24 && names.some((name) => name.length * 7.5 > wide / names.length);
-    const below = turned ? Math.min(60, Math.max(...names.map((name) => name.length)) * 4) : 0;
+    const { below, label } = places(names, wide, left);
     // What does not fit on a line has several, for which there is room at every facet.
-    const high = 190;
+    const lines = needed > rows ? Math.max(...y.data.map((name) => wrapped(name, rows - 34).length)) : 0;
+    const high = Math.max(190, lines * LINE * (y.type === "category" && y.data.length <= 24 ? y.data.length : 0));
     const titles = cells.map((cell) => wrapped(cell.title, wide));
     const above = (Math.max(...titles.map((lines) => lines.length)) - 1) * LINE;
     const x_name = wrapped(x.name, wide), y_name = wrapped(y.name, high + 40);
@@ -359,10 +381,9 @@ const Figures = (() => {
     cells.forEach((cell, number) => {
       const at = { left: left + cell.left * (wide + 58), top: top + 22 + cell.top * (high + gap) };
       option.grid.push({ ...at, width: wide, height: high });
-      const turn = turned ? { rotate: 35, width: 96, overflow: "truncate" } : {};
-      const labels = names.length && names.length <= 24 ? { axisLabel: { color: theme.text, interval: 0, ...turn } } : {};
+      const labels = names.length && names.length <= 24 ? { axisLabel: { color: theme.text, interval: 0, ...label } } : {};
       option.xAxis.push(axis(theme, { gridIndex: number, nameLocation: "middle", nameGap: 28 + below, ...labels, ...x, name: x_name.join("\n") }));
-      const aside = rows && cell.left > 0 ? { axisLabel: { show: false } } : {};
+      const aside = rows && cell.left > 0 ? { axisLabel: { show: false } } : needed > rows ? beside : {};
       option.yAxis.push(axis(theme, { gridIndex: number, nameLocation: "middle", nameGap: left - 16, ...aside, ...y, name: cell.left === 0 ? y_name.join("\n") : "" }));
       option.title.push({
         text: titles[number].join("\n"), left: at.left, top: at.top - 24 - (titles[number].length - 1) * LINE, ...plain_title(theme),

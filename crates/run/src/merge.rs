@@ -47,7 +47,7 @@ impl Parts {
     pub fn scenario(&self, folder: &Path, own: &Own) -> anyhow::Result<Scenario> {
         let first = self.parts.first().context("no parts")?;
         let text = first.manifest["scenario"].as_str().unwrap_or_default();
-        let scenario = output::scenario(&first.dir, folder, text, own)?;
+        let scenario = output::scenario(&first.dir, folder, text, &own.for_results())?;
         // The completeness of the runs is checked before anything is written.
         complete(&self.dirs, &scenario)?;
         Ok(scenario)

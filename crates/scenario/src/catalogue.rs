@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::document::Node;
 use crate::keys::{self, Key};
+use crate::own::Own;
 use crate::quantity::Kind;
 use crate::report::{Place, nearest};
 use crate::scenario::Scenario;
@@ -58,17 +59,22 @@ pub struct Described {
     pub meaning: String,
 }
 
-/// All items of a category; none if there is no such category.
-pub fn items(category: &str) -> Vec<Item> {
+/// All items of a category, with the hosts and keys of stacks from outside; none if there is no such
+/// category.
+pub fn items(category: &str, own: &Own) -> Vec<Item> {
     match category {
         "queues" => queues(),
         "controllers" => controllers(),
         "slow-start" => slow_starts(),
         "detectors" => kinds("loss_detector", host::DETECTORS.names),
-        "hosts" => host::Hosts::names().into_iter().map(host_of).collect(),
+        "hosts" => host::Hosts::names()
+            .into_iter()
+            .map(host_of)
+            .chain(own.carriers().map(|name| stack_of(name, own)))
+            .collect(),
         "applications" => applications(),
         "metrics" => metric::all().into_iter().map(metrics).collect(),
-        "keys" => sections(),
+        "keys" => sections(own),
         _ => Vec::new(),
     }
 }
@@ -117,18 +123,18 @@ fn flow_with(keys: &str) -> String {
 }
 
 /// The keys of a scenario below a path.
-fn keys_below(text: &str, path: &str) -> Vec<Described> {
+fn keys_below(text: &str, path: &str, own: &Own) -> Vec<Described> {
     let below = |key: Key| {
         let name = key.path.strip_prefix(path)?.strip_prefix('.')?.to_owned();
         (name != "kind").then(|| described(name, &key))
     };
-    Scenario::keys(text).into_iter().filter_map(below).collect()
+    Scenario::keys_with(text, own).into_iter().filter_map(below).collect()
 }
 
 /// All keys, by the section of the file.
-fn sections() -> Vec<Item> {
+fn sections(own: &Own) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
-    for found in crawl::all() {
+    for found in crawl::all(own).iter() {
         let section = found.path.split(['.', '[']).next().unwrap_or("");
         let at = items.iter().position(|item| item.name == section).unwrap_or_else(|| {
             items.push(Item { name: section.to_owned(), ..Item::default() });
@@ -166,7 +172,7 @@ fn described(name: String, key: &Key) -> Described {
 fn kinds(key: &str, names: &[&str]) -> Vec<Item> {
     let of = |name: &&str| Item {
         name: (*name).to_owned(),
-        keys: keys_below(&flow_with(&format!("{key} = {{ kind = \"{name}\" }}")), &format!("flows.0.{key}")),
+        keys: keys_below(&flow_with(&format!("{key} = {{ kind = \"{name}\" }}")), &format!("flows.0.{key}"), Own::NONE),
         ..Item::default()
     };
     names.iter().map(of).collect()
@@ -174,8 +180,14 @@ fn kinds(key: &str, names: &[&str]) -> Vec<Item> {
 
 /// A host with the settings that it has, each a key of a flow as well.
 fn host_of(name: &'static str) -> Item {
-    let keys = keys_below(&flow_with(&format!("receiver = {{ host = \"{name}\" }}")), "flows.0.receiver");
+    let keys = keys_below(&flow_with(&format!("receiver = {{ host = \"{name}\" }}")), "flows.0.receiver", Own::NONE);
     let keys = keys.into_iter().filter(|key| key.name != "host").collect();
+    Item { name: name.to_owned(), keys, ..Item::default() }
+}
+
+/// A stack as the host of a flow, with the settings that it has in `host`.
+fn stack_of(name: &'static str, own: &Own) -> Item {
+    let keys = keys_below(&flow_with(&format!("host = {{ kind = \"{name}\" }}")), "flows.0.host", &own.for_results());
     Item { name: name.to_owned(), keys, ..Item::default() }
 }
 
@@ -187,6 +199,7 @@ fn applications() -> Vec<Item> {
         keys: keys_below(
             &flow_with(&format!("transport = \"udp\"\napplication = {{ kind = \"{name}\" }}")),
             "flows.0.application",
+            Own::NONE,
         ),
         and_of: None,
     };
@@ -350,8 +363,8 @@ impl Visitor for Rows {
 ///
 /// # Errors
 /// There is none: the nearest name, if one is near.
-pub fn item(category: &str, name: &str) -> Result<Vec<Item>, Option<String>> {
-    let all = items(category);
+pub fn item(category: &str, name: &str, own: &Own) -> Result<Vec<Item>, Option<String>> {
+    let all = items(category, own);
     let near = nearest(name, all.iter().map(|item| item.name.as_str())).map(str::to_owned);
     let found: Vec<Item> = all.into_iter().filter(|item| item.name == name).collect();
     if found.is_empty() { Err(near) } else { Ok(found) }

@@ -156,6 +156,11 @@ impl<'a> Fields<'a> {
         value
     }
 
+    /// Returns `true` if it reports nothing.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.silent
+    }
+
     pub(crate) fn shown(&self) -> &str {
         &self.shown
     }

@@ -97,11 +97,11 @@ impl Place {
 /// Reads a host and its knobs. Without the key `host` it is `base`, the other end's, or the
 /// default.
 pub(crate) fn read(fields: &mut Fields<'_>, base: Option<&Host>, place: Place) -> Host {
-    let host = match (fields.maybe(HOST, Hosts), base) {
+    let host = match (fields.maybe(HOST, Hosts(fields.own())), base) {
         (None, Some(base)) => with_knobs(fields, place.fitted(base.clone()), true),
         (None, None) => {
             if fields.get("host").is_none() {
-                fields.fill("host", Hosts.show(&names::DEFAULT));
+                fields.fill("host", names::DEFAULT.name);
             }
             with_knobs(fields, place.filled(names::DEFAULT.host()), false)
         }
@@ -113,7 +113,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, base: Option<&Host>, place: Place) -
 
 /// An end that the file says nothing of, out of the box. `other` is the other end.
 pub(crate) fn left_out(fields: &mut Fields<'_>, other: &Host, place: Place) -> Host {
-    fields.fill("host", Hosts.show(&names::DEFAULT));
+    fields.fill("host", names::DEFAULT.name);
     with_knobs(fields, place.filled(facing(names::DEFAULT.host(), Some(other))), false)
 }
 
@@ -137,7 +137,7 @@ pub(crate) fn named(
     other: &Host,
     place: Place,
 ) -> Option<Host> {
-    let name = Hosts.read(node).map_err(|problem| fields.reject(key, node, problem)).ok()?;
+    let name = Hosts(fields.own()).read(node).map_err(|problem| fields.reject(key, node, problem)).ok()?;
     Some(with_knobs(&mut fields.bare(key), place.filled(facing(name.host(), Some(other))), false))
 }
 

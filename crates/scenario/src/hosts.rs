@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use ackclock_sim::spec::{NodeSpec, OwnStackConfig};
+use ackclock_sim::spec::{Lack, NodeSpec, OwnStackConfig};
 
 use crate::document::{Entry, Node, Value};
 use crate::fields::{Context, Fields};
@@ -130,6 +130,8 @@ fn stack(fields: &mut Fields<'_>) -> Option<OwnStackConfig> {
         }
         return None;
     };
+    let kinds = OneOf { what: "stack", names: &names };
+    fields.declare(STACK, || kinds.kinds());
     let entry = fields.get(STACK)?;
     let named = entry.node.table().map_or(entry.node.str(), |table| table.get("kind")?.node.str());
     let is_quic = |name: &&str| name.starts_with("quinn-") || name.starts_with("noq-");
@@ -138,7 +140,6 @@ fn stack(fields: &mut Fields<'_>) -> Option<OwnStackConfig> {
         fields.reject("stack", &entry.node, Problem::new("not a stack of this build", format!("another one; {QUIC}")));
         return None;
     }
-    let kinds = OneOf { what: "stack", names: &names };
     Some(fields.choose(STACK, first, &kinds, |kind, fields| {
         let own = all.iter().find(|own| own.name() == kind).unwrap_or_else(|| unreachable!("`{kind}` is listed"));
         let mut config = OwnStackConfig::new(Arc::clone(own));
@@ -156,6 +157,19 @@ pub(crate) fn settings(fields: &mut Fields<'_>, config: &mut OwnStackConfig) {
     for (key, expected) in config.idle() {
         if let Some(entry) = fields.get(key) {
             fields.reject(key, &entry.node, Problem::new("without effect here", expected));
+        }
+    }
+    if !fields.is_silent()
+        && !fields.own().is_for_results()
+        && let Some(Lack { key, what, expected }) = config.lack()
+    {
+        match fields.peek(key) {
+            Some(node) => fields.reject(key, node, Problem::new(what, expected)),
+            None => {
+                let title = format!("{}: {what}", fields.shown());
+                let error = Diagnostic::new(title, fields.place(), format!("has no `{key}`"));
+                fields.push(error.note(format!("expected {expected}")));
+            }
         }
     }
 }

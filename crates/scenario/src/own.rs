@@ -18,11 +18,14 @@ pub struct Own {
     controllers: Vec<Arc<OwnController>>,
     queues: Vec<Arc<OwnQueue>>,
     stacks: Vec<Arc<OwnStack>>,
+    /// Scenarios are read for their results, which may be another machine's.
+    is_for_results: bool,
 }
 
 impl Own {
     /// None.
-    pub const NONE: &'static Own = &Own { controllers: Vec::new(), queues: Vec::new(), stacks: Vec::new() };
+    pub const NONE: &'static Own =
+        &Own { controllers: Vec::new(), queues: Vec::new(), stacks: Vec::new(), is_for_results: false };
 
     /// None yet.
     pub fn new() -> Own {
@@ -63,6 +66,23 @@ impl Own {
     /// The network stacks.
     pub fn stacks(&self) -> &[Arc<OwnStack>] {
         &self.stacks
+    }
+
+    /// These for scenarios that are read for their results: what a stack requires of the machine
+    /// ([`OwnStack::requires`]) may be missing.
+    #[must_use]
+    pub fn for_results(&self) -> Own {
+        Own { is_for_results: true, ..self.clone() }
+    }
+
+    /// Returns `true` if what a stack requires of the machine may be missing.
+    pub(crate) fn is_for_results(&self) -> bool {
+        self.is_for_results
+    }
+
+    /// The names of stacks that can be the host of a flow.
+    pub(crate) fn carriers(&self) -> impl Iterator<Item = &'static str> {
+        self.stacks.iter().filter(|stack| stack.can_carry_flows()).map(|stack| stack.name())
     }
 
     /// Returns true if there are none.

@@ -198,11 +198,16 @@ impl Scenario {
     /// The keys that a text of one run has or may have, in the order of reading: those that the
     /// parser asks it for. Errors of the text are not reported.
     pub fn keys(text: &str) -> Vec<Key> {
+        Scenario::keys_with(text, Own::NONE)
+    }
+
+    /// The keys of a text that may name algorithms and stacks from outside.
+    pub(crate) fn keys_with(text: &str, own: &Own) -> Vec<Key> {
         let report = Report::default();
         let mut sources = Sources::default();
         let source = sources.add("keys", text);
         let Some(root) = document::parse_document(text, source, &report) else { return Vec::new() };
-        let cx = Context { keys: Some(RefCell::default()), document: root.table(), ..Context::new(&report, Own::NONE) };
+        let cx = Context { keys: Some(RefCell::default()), document: root.table(), ..Context::new(&report, own) };
         Plan::read(&root, &cx);
         cx.keys.map(|keys| keys.into_inner().finish()).unwrap_or_default()
     }

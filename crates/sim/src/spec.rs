@@ -7,7 +7,7 @@ pub use ackclock_aqm::{LinkLayer, Overhead, OwnQueue, QueueSpec};
 pub use ackclock_cc::learned::{self, Agent, Policy};
 pub use ackclock_cc::{CcSpec, OwnController};
 pub use ackclock_emulator::SplitRule;
-pub use ackclock_stack::{OwnStack, OwnStackConfig};
+pub use ackclock_stack::{Lack, OwnStack, OwnStackConfig};
 
 pub use self::datagrams::{DATAGRAM_HEADERS, DatagramApplication, DatagramSpec, MOST_MESSAGE, RTP_HEADER, VoipSpec};
 pub use self::flow::{Application, CcChange, FlowGroup, FlowSpec};

@@ -24,7 +24,7 @@ mod udp;
 use ackclock_units::Time;
 use ackclock_units::outside::Failure;
 
-pub use own::{Neighbour, OwnStack, OwnStackConfig, OwnText, StackHost};
+pub use own::{Lack, Neighbour, OwnStack, OwnStackConfig, OwnText, StackHost};
 pub use recovery::{LostPacket, RecoveryEvent, RecoveryMetrics, SentPacket, TcpSample};
 pub use udp::{Datagram, Transport, UdpHost, read_udp, write_udp};
 

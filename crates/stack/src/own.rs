@@ -50,6 +50,20 @@ pub struct OwnText {
     pub problem: fn(&str) -> Option<String>,
 }
 
+/// Something that a machine lacks for a stack, by the key that could name another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lack {
+    /// The text.
+    pub key: &'static str,
+    /// What is wrong with it.
+    pub what: String,
+    /// What is expected, and how to get it.
+    pub expected: String,
+}
+
+/// Says what the machine lacks, given the values of the texts.
+type Requires = fn(&[String]) -> Option<Lack>;
+
 /// A network stack that is not of ackclock's own, under a name of its own in scenarios.
 #[derive(Clone)]
 pub struct OwnStack {
@@ -60,6 +74,7 @@ pub struct OwnStack {
     unseeded: Option<&'static str>,
     observable: bool,
     carries_flows: bool,
+    requires: Option<Requires>,
     build: Arc<Build>,
 }
 
@@ -72,7 +87,7 @@ struct Need {
 }
 
 /// Keys that a flow sets whose host is a stack, where the stack has them.
-const OF_FLOWS: [&str; 14] = [
+const OF_FLOWS: [&str; 15] = [
     "app",
     "cc",
     "bytes",
@@ -87,6 +102,7 @@ const OF_FLOWS: [&str; 14] = [
     "response_bytes",
     "think_s",
     "requests",
+    "connections",
 ];
 
 /// The values of a key for which others have an effect.
@@ -113,7 +129,8 @@ impl OwnStack {
     ) -> OwnStack {
         let (parameters, texts, needs) = (Vec::new(), Vec::new(), Vec::new());
         let (name, build) = (interned(name), Arc::new(build));
-        OwnStack { name, parameters, texts, needs, unseeded: None, observable: false, carries_flows: false, build }
+        let (unseeded, observable, carries_flows, requires) = (None, false, false, None);
+        OwnStack { name, parameters, texts, needs, unseeded, observable, carries_flows, requires, build }
     }
 
     /// One more number that a scenario may set, as a key beside `kind`: its default, and the values
@@ -178,11 +195,20 @@ impl OwnStack {
     /// `"request"` and `"serve"`, and by these names, each where the stack has it: the text `cc`, and
     /// the numbers `bytes` (0: without end), `start_s`, `stop_s` and `duration_s` (0: none; by closing
     /// and by a reset), `port` and `source_port`, `ecn` and `segmentation_offload` (0 or 1),
-    /// `request_bytes`, `response_bytes`, `think_s` and `requests` (0: without end). The other keys
-    /// are those of `host`.
+    /// `request_bytes`, `response_bytes`, `think_s` and `requests` (0: without end), and `connections`,
+    /// which leave from ports one after another from `source_port` on. The other keys are those of
+    /// `host`.
     #[must_use]
     pub fn carries_flows(mut self) -> OwnStack {
         self.carries_flows = true;
+        self
+    }
+
+    /// It needs something of the machine: `requires` returns what is missing, given the values of the
+    /// texts in their order. Scenarios are refused where they name the stack.
+    #[must_use]
+    pub fn requires(mut self, requires: fn(&[String]) -> Option<Lack>) -> OwnStack {
+        self.requires = Some(requires);
         self
     }
 
@@ -224,7 +250,8 @@ impl fmt::Debug for OwnText {
 
 impl fmt::Debug for OwnStack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let OwnStack { name, parameters, texts, needs, unseeded, observable, carries_flows: _, build: _ } = self;
+        let OwnStack { name, parameters, texts, needs, unseeded, observable, carries_flows: _, requires: _, build: _ } =
+            self;
         let mut shown = f.debug_struct("OwnStack");
         shown.field("name", name).field("parameters", parameters).field("texts", texts);
         shown.field("needs", needs).field("unseeded", unseeded).field("observable", observable).finish()
@@ -304,6 +331,11 @@ impl OwnStackConfig {
         Some(&self.texts[found])
     }
 
+    /// Returns `true` if the stack has a number of this name.
+    pub fn has_number(&self, name: &str) -> bool {
+        self.stack.parameters.iter().any(|of| of.name == name)
+    }
+
     /// The congestion controller of the host of a flow.
     pub fn cc_of_flow(&self) -> Option<&str> {
         self.text("cc").filter(|_| self.is_of_flow)
@@ -346,6 +378,11 @@ impl OwnStackConfig {
             let expected = format!("`{} {wanted}`, without which it has no effect", need.of);
             need.keys.iter().filter(move |key| is_set(key)).map(move |&key| (key, expected.clone()))
         })
+    }
+
+    /// What this machine lacks for the stack ([`OwnStack::requires`]).
+    pub fn lack(&self) -> Option<Lack> {
+        self.stack.requires?(&self.texts)
     }
 
     /// The stack's name.

@@ -47,6 +47,8 @@ pub struct RecoveryMetrics {
 /// The variables of a TCP sender, by the names of Linux's `TCP_INFO`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpSample {
+    /// The connection, of several that the host begins, from 0 on.
+    pub connection: u32,
     /// Bytes acknowledged (`tcpi_bytes_acked`).
     pub acked: u64,
     /// Segments SACKed (`tcpi_sacked`).

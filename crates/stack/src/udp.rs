@@ -144,15 +144,17 @@ pub fn read_udp(packet: &[u8]) -> Option<Datagram<'_>> {
         NetSlice::Arp(_) => return None,
     };
     let Some(TransportSlice::Udp(udp)) = sliced.transport else { return None };
-    let (header, payload) = (udp.to_header(), udp.payload());
     // RFC 768: zero is no checksum, over IPv4.
-    let is_right = checksum(source, destination, &header, payload)? == header.checksum
-        || (header.checksum == 0 && source.is_ipv4());
+    let is_right = match udp.checksum() {
+        0 => source.is_ipv4(),
+        // With the checksum itself the sum is all ones.
+        _ => folded(source, destination, udp.slice())? == 0xffff,
+    };
     is_right.then_some(Datagram {
-        from: SocketAddr::new(source, header.source_port),
-        to: SocketAddr::new(destination, header.destination_port),
+        from: SocketAddr::new(source, udp.source_port()),
+        to: SocketAddr::new(destination, udp.destination_port()),
         ecn: Ecn::from_bits(ecn),
-        payload,
+        payload: udp.payload(),
     })
 }
 
@@ -183,43 +185,47 @@ pub fn write_udp(datagram: Datagram<'_>, buffer: &mut [u8]) -> Option<usize> {
         }
         _ => return None,
     }
-    let mut udp = UdpHeader { source_port: from.port(), destination_port: to.port(), length: udp_len, checksum: 0 };
-    udp.checksum = checksum(from.ip(), to.ip(), &udp, payload)?;
+    let udp = UdpHeader { source_port: from.port(), destination_port: to.port(), length: udp_len, checksum: 0 };
     rest[..UdpHeader::LEN].copy_from_slice(&udp.to_bytes());
     rest[UdpHeader::LEN..].copy_from_slice(payload);
+    let checksum = match !folded(from.ip(), to.ip(), rest)? {
+        0 => 0xffff,
+        sum => sum,
+    };
+    // The sum is that of the machine's byte order, in its byte order (RFC 1071 section 2 B).
+    rest[6..UdpHeader::LEN].copy_from_slice(&checksum.to_ne_bytes());
     Some(len)
 }
 
-/// The checksum of a datagram (RFC 768; RFC 8200 section 8.1), whatever its header says. `None` if it
-/// mixes IPv4 and IPv6.
-fn checksum(from: IpAddr, to: IpAddr, header: &UdpHeader, payload: &[u8]) -> Option<u16> {
+/// The one's complement sum of a datagram, header and payload, with its pseudo header (RFC 768; RFC
+/// 8200 section 8.1), in the machine's byte order. `None` if it mixes IPv4 and IPv6.
+fn folded(from: IpAddr, to: IpAddr, datagram: &[u8]) -> Option<u16> {
+    let word = |bytes| u128::from(u32::from_ne_bytes(bytes));
     let addresses = match (from, to) {
-        (IpAddr::V4(from), IpAddr::V4(to)) => sum(&from.octets()) + sum(&to.octets()),
+        (IpAddr::V4(from), IpAddr::V4(to)) => word(from.octets()) + word(to.octets()),
         (IpAddr::V6(from), IpAddr::V6(to)) => sum(&from.octets()) + sum(&to.octets()),
         _ => return None,
     };
-    let mut rest = [0; 12];
-    rest[1] = IpNumber::UDP.0;
-    rest[2..4].copy_from_slice(&header.length.to_be_bytes());
-    rest[4..].copy_from_slice(&UdpHeader { checksum: 0, ..header.clone() }.to_bytes());
-    let mut sum = addresses + sum(&rest) + sum(payload);
+    let [high, low] = u16::try_from(datagram.len()).ok()?.to_be_bytes();
+    let sum = addresses + word([0, IpNumber::UDP.0, high, low]) + sum(datagram);
+    let (high, low) = ((sum >> 64) as u64, sum as u64);
+    let mut sum = (low >> 32) + (low & 0xffff_ffff) + high;
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
-    // The sum is that of the machine's byte order, in its byte order (RFC 1071 section 2 B).
-    match u16::from_be_bytes((!(sum as u16)).to_ne_bytes()) {
-        0 => Some(0xffff),
-        sum => Some(sum),
-    }
+    Some(sum as u16)
 }
 
-/// The sum of words of 32 bits: a one's complement sum of 16 bits before it is folded (RFC 1071 section
-/// 2 C). Several are added at a time, without carries.
-fn sum(bytes: &[u8]) -> u64 {
-    let (words, rest) = bytes.as_chunks::<4>();
-    let mut last = [0; 4];
+/// The sum of words of 64 bits: a one's complement sum of 16 bits before it is folded (RFC 1071 section
+/// 2 C).
+fn sum(bytes: &[u8]) -> u128 {
+    let line = |line: &[u8; 32]| -> u128 {
+        line.as_chunks::<8>().0.iter().map(|&word| u128::from(u64::from_ne_bytes(word))).sum()
+    };
+    let (lines, rest) = bytes.as_chunks::<32>();
+    let mut last = [0; 32];
     last[..rest.len()].copy_from_slice(rest);
-    words.iter().chain([&last]).map(|&word| u64::from(u32::from_ne_bytes(word))).sum()
+    lines.iter().map(line).sum::<u128>() + line(&last)
 }
 
 /// An IPv4 header that forbids fragmentation (`IP_PMTUDISC_DO`, which QUIC requires: RFC 9000

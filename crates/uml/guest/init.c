@@ -13,8 +13,10 @@
 // The file is complete: `gcc -O2 -static init.c -o init`, or any other C library.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/ethtool.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -75,15 +77,48 @@ static void tell(const char *format, ...) {
     while (sendto(wire, text, len, 0, (void *)&to, sizeof to) < 0 && (errno == ENOBUFS || errno == EINTR)) usleep(1000);
 }
 
+// What may help where something does not exist (ENOENT), for the end of the message.
+static char hint[300];
+
 static void fail(const char *what, const char *of) {
     int error = errno;
-    printf("ackclock: %s %s: %s\n", what, of, strerror(error));
-    if (wire >= 0) tell("failed %s %s: %s", what, of, strerror(error));
+    if (error != ENOENT) *hint = 0;
+    printf("ackclock: %s %s: %s%s\n", what, of, strerror(error), hint);
+    if (wire >= 0) tell("failed %s %s: %s%s", what, of, strerror(error), hint);
     for (;;) pause();
 }
 
 static void check(int result, const char *what, const char *of) {
     if (result < 0) fail(what, of);
+}
+
+// Insertions, deletions and substitutions that turn one name into the other.
+static int distance(const char *a, const char *b) {
+    int row[64], len = strlen(b);
+    if (len > 63) return 64;
+    for (int j = 0; j <= len; j++) row[j] = j;
+    for (int i = 1; *a; a++, i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= len; j++) {
+            int least = diagonal + (*a != b[j - 1]);
+            diagonal = row[j];
+            if (diagonal + 1 < least) least = diagonal + 1;
+            if (row[j - 1] + 1 < least) least = row[j - 1] + 1;
+            row[j] = least;
+        }
+    }
+    return row[len];
+}
+
+// Keeps the name that is nearest to another, if it is near: as for keys of scenarios, one letter in three may differ, and three at most.
+static int keep_nearest(const char *found, const char *name, const char *before, int *least) {
+    int most = strlen(found) / 3, d = distance(found, name);
+    most = most < 1 ? 1 : most > 3 ? 3 : most;
+    if (d > most || d >= *least || d >= (int)strlen(name)) return 0;
+    *least = d;
+    snprintf(hint, sizeof hint, "; did you mean %s%s?", before, name);
+    return 1;
 }
 
 static uint64_t now(void) {
@@ -95,9 +130,50 @@ static uint64_t now(void) {
 // The settings of a job. A key that may stand several times is carried out when it is read.
 static struct {
     char app[16], peer[64], cc[16], root[512], command[LINE];
-    int port, source_port, mtu, buffer, sample_ms;
+    int port, source_port, mtu, buffer, sample_ms, connections;
     uint64_t bytes, start_ns, stop_ns, duration_ns, request, response, think_ns, requests;
 } job;
+
+// Finds the setting that was meant, among those beside it.
+static void suggest_sysctl(const char *name, char *path) {
+    char *slash = strrchr(path, '/'), *dot = strrchr(name, '.'), before[128];
+    if (!dot) return;
+    snprintf(before, sizeof before, "%.*s", (int)(dot + 1 - name), name);
+    *slash = 0;
+    DIR *directory = opendir(path);
+    int least = INT_MAX;
+    for (struct dirent *entry; directory && (entry = readdir(directory));) keep_nearest(dot + 1, entry->d_name, before, &least);
+    if (directory) closedir(directory);
+    errno = ENOENT;
+}
+
+// Queue disciplines of Linux without classes, and those with defaults, for suggestions alone.
+static const char *const QDISCS[] = {"bfifo", "cake", "choke", "codel", "dualpi2", "fq", "fq_codel", "fq_pie", "gred", "hhf", "hfsc", "htb",
+                                     "mq", "netem", "noqueue", "pfifo", "pfifo_fast", "pie", "prio", "qfq", "red", "sfb", "sfq", "tbf"};
+
+static void suggest_qdisc(const char *kind) {
+    int least = INT_MAX;
+    for (size_t i = 0; i < sizeof QDISCS / sizeof *QDISCS; i++) keep_nearest(kind, QDISCS[i], "", &least);
+    if (!least) snprintf(hint, sizeof hint, "; this kernel is built without it");
+}
+
+// Names the controllers of the kernel.
+static void list_controllers(void) {
+    char names[200];
+    int f = open("/proc/sys/net/ipv4/tcp_available_congestion_control", O_RDONLY), len = f < 0 ? 0 : read(f, names, sizeof names - 1);
+    if (f >= 0) close(f);
+    if (len <= 0) return;
+    names[len] = 0;
+    names[strcspn(names, "\n")] = 0;
+    snprintf(hint, sizeof hint, "; this kernel has %s", names);
+    errno = ENOENT;
+}
+
+static void set_controller(int f, const char *name) {
+    if (!setsockopt(f, IPPROTO_TCP, TCP_CONGESTION, name, strlen(name))) return;
+    if (errno == ENOENT) list_controllers();
+    fail("congestion control", name);
+}
 
 static void set_sysctl(const char *name, const char *value) {
     char path[256];
@@ -105,6 +181,7 @@ static void set_sysctl(const char *name, const char *value) {
     snprintf(path + at, sizeof path - at, "%s", name);
     for (char *c = path + at; *c; c++) if (*c == '.') *c = '/';
     int f = open(path, O_WRONLY);
+    if (f < 0 && errno == ENOENT) suggest_sysctl(name, path);
     check(f, "sysctl", name);
     check(write(f, value, strlen(value)), "sysctl", name);
     close(f);
@@ -190,7 +267,9 @@ static void set_qdisc(const char *kind) {
     snprintf(m.kind, sizeof m.kind, "%s", kind);
     m.attribute.rta_len = RTA_LENGTH(strlen(m.kind) + 1);
     m.head.nlmsg_len = NLMSG_LENGTH(sizeof m.tc) + RTA_ALIGN(m.attribute.rta_len);
+    suggest_qdisc(kind);
     ask(&m.head, "queue discipline", kind);
+    *hint = 0;
 }
 
 // The segments that TCP hands down as one packet at most: `ip link set eth0 gso_max_segs N`.
@@ -217,7 +296,7 @@ static int carry_out(char *line) {
     #define NUMBER(key) if (!strcmp(line, #key)) { job.key = strtoull(value, 0, 10); return 0; }
     TEXT(app) TEXT(peer) TEXT(cc) TEXT(root) TEXT(command)
     NUMBER(port) NUMBER(source_port) NUMBER(buffer) NUMBER(sample_ms) NUMBER(bytes) NUMBER(start_ns) NUMBER(stop_ns) NUMBER(duration_ns)
-    NUMBER(request) NUMBER(response) NUMBER(think_ns) NUMBER(requests)
+    NUMBER(request) NUMBER(response) NUMBER(think_ns) NUMBER(requests) NUMBER(connections)
     if (!strcmp(line, "mtu")) set_mtu(atoi(value));
     else if (!strcmp(line, "gso_max_segs")) set_gso_max_segs(atoi(value));
     else if (!strcmp(line, "qdisc")) set_qdisc(value);
@@ -310,18 +389,21 @@ static void watch_for(int e, int fd, int events) {
     check(epoll_ctl(e, EPOLL_CTL_MOD, fd, &ev), "epoll", "");
 }
 
-static void info(int f, uint64_t from) {
+// Reports on a sender: `number` is its connection's, of several.
+static void info(int f, uint64_t from, int number) {
     struct tcp_info i = {0};
+    char last[16] = "";
+    if (number) snprintf(last, sizeof last, " %d", number);
     socklen_t len = sizeof i;
     if (getsockopt(f, IPPROTO_TCP, TCP_INFO, &i, &len)) return;
-    tell("info %llu %u %u %u %u %u %u %u %u %u %llu %u %u %llu %u %u %u %u %u", (unsigned long long)(now() - from), i.tcpi_state, i.tcpi_ca_state,
+    tell("info %llu %u %u %u %u %u %u %u %u %u %llu %u %u %llu %u %u %u %u %u%s", (unsigned long long)(now() - from), i.tcpi_state, i.tcpi_ca_state,
          i.tcpi_snd_cwnd, i.tcpi_snd_ssthresh, i.tcpi_rtt, i.tcpi_rttvar, i.tcpi_min_rtt, i.tcpi_unacked, i.tcpi_total_retrans,
          (unsigned long long)i.tcpi_bytes_acked, i.tcpi_delivered_ce, i.tcpi_rto, (unsigned long long)i.tcpi_pacing_rate,
-         i.tcpi_snd_mss, i.tcpi_sacked, i.tcpi_lost, i.tcpi_retrans, i.tcpi_reordering);
+         i.tcpi_snd_mss, i.tcpi_sacked, i.tcpi_lost, i.tcpi_retrans, i.tcpi_reordering, last);
 }
 
-// Begins to connect at the time of the job.
-static int open_connection(uint64_t began) {
+// Begins to connect at the time of the job, from the port of a connection's number.
+static int open_connection(uint64_t began, int number) {
     struct sockaddr_storage to, from;
     int len = to_address(job.peer, job.port, &to), on = 1;
     if (job.start_ns) {
@@ -330,11 +412,11 @@ static int open_connection(uint64_t began) {
     }
     int f = socket(to.ss_family, SOCK_STREAM, 0);
     check(f, "socket", "");
-    check(setsockopt(f, IPPROTO_TCP, TCP_CONGESTION, job.cc, strlen(job.cc)), "congestion control", job.cc);
+    set_controller(f, job.cc);
     if (job.buffer) check(setsockopt(f, SOL_SOCKET, SO_SNDBUF, &job.buffer, sizeof on), "send buffer", "");
     if (job.source_port) {
         setsockopt(f, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-        int from_len = to_address(to.ss_family == AF_INET ? "0.0.0.0" : "::", job.source_port, &from);
+        int from_len = to_address(to.ss_family == AF_INET ? "0.0.0.0" : "::", job.source_port + number, &from);
         check(bind(f, (void *)&from, from_len), "bind", "source port");
     }
     fcntl(f, F_SETFL, O_NONBLOCK);
@@ -348,17 +430,26 @@ static void close_hard(int f) {
     close(f);
 }
 
+#define CONNECTIONS 256
+
 static void bulk(uint64_t began) {
-    int e = epoll_create1(0), f = open_connection(began);
-    uint64_t start = now(), left = job.bytes ? job.bytes : UINT64_MAX;
-    int tick = ticker(job.sample_ms), done = 0, stop = -1, end = -1, over = 0;
+    static struct { int f, done; uint64_t left; } all[CONNECTIONS];
+    static int number_of[1024 + CONNECTIONS];
+    int e = epoll_create1(0), count = job.connections < 1 ? 1 : job.connections < CONNECTIONS ? job.connections : CONNECTIONS, open = count;
+    for (int c = 0; c < count; c++) {
+        all[c].f = open_connection(began, c);
+        all[c].left = job.bytes ? job.bytes : UINT64_MAX;
+        number_of[all[c].f] = c;
+    }
+    uint64_t start = now();
+    int tick = ticker(job.sample_ms), stop = -1, end = -1, over = 0;
     watch(e, tick, EPOLLIN);
     if (job.stop_ns) watch(e, stop = timer_at(began + job.stop_ns), EPOLLIN);
     if (job.duration_ns) watch(e, end = timer_at(start + job.duration_ns), EPOLLIN);
-    watch(e, f, EPOLLOUT);
+    for (int c = 0; c < count; c++) watch(e, all[c].f, EPOLLOUT);
     for (;;) {
-        struct epoll_event q[4];
-        int n = epoll_wait(e, q, 4, -1), ticks = 0, progress = 0;
+        struct epoll_event q[64];
+        int n = epoll_wait(e, q, 64, -1), ticks = 0, progress = 0;
         for (int i = 0; i < n; i++) {
             if (q[i].data.fd == tick) {
                 uint64_t count;
@@ -367,49 +458,53 @@ static void bulk(uint64_t began) {
             }
             if (q[i].data.fd == stop) {
                 epoll_ctl(e, EPOLL_CTL_DEL, stop, 0);
-                left = 0;
+                for (int c = 0; c < count; c++) all[c].left = 0;
                 continue;
             }
             if (q[i].data.fd == end) {
                 over = 1;
                 continue;
             }
-            if (!left) continue;
-            ssize_t put = send(f, data, left < sizeof data ? left : sizeof data, MSG_NOSIGNAL);
+            int f = q[i].data.fd;
+            uint64_t *left = &all[number_of[f]].left;
+            if (!*left) continue;
+            ssize_t put = send(f, data, *left < sizeof data ? *left : sizeof data, MSG_NOSIGNAL);
             if (put > 0) {
                 progress = 1;
-                left -= job.bytes ? put : 0;
+                *left -= job.bytes ? put : 0;
             } else if (put < 0 && errno != EAGAIN) {
                 fail("connection to", job.peer);
             }
         }
         if (over) break;
-        if (!left && !done) {
-            done = 1;
-            epoll_ctl(e, EPOLL_CTL_DEL, f, 0);
-            shutdown(f, SHUT_WR);
+        for (int c = 0; c < count; c++) {
+            if (all[c].left || all[c].done) continue;
+            all[c].done = 1;
+            open--;
+            epoll_ctl(e, EPOLL_CTL_DEL, all[c].f, 0);
+            shutdown(all[c].f, SHUT_WR);
         }
         if (ticks) {
-            info(f, began);
-            if (done) {
-                int unsent = 0;
-                ioctl(f, SIOCOUTQ, &unsent);
-                if (!unsent) break;
-            }
-        } else if (!progress && !done) {
+            for (int c = 0; c < count; c++) info(all[c].f, began, c);
+            int unsent = 0;
+            for (int c = 0; c < count && !open && !unsent; c++) ioctl(all[c].f, SIOCOUTQ, &unsent);
+            if (!open && !unsent) break;
+        } else if (!progress && open) {
             // Writable, but without memory: to spin would stop the time.
             usleep(500);
         }
     }
-    info(f, began);
+    for (int c = 0; c < count; c++) info(all[c].f, began, c);
     tell("completed %llu", (unsigned long long)(now() - start));
-    if (over || !done) close_hard(f);
-    else close(f);
+    for (int c = 0; c < count; c++) {
+        if (over || !all[c].done) close_hard(all[c].f);
+        else close(all[c].f);
+    }
 }
 
 // A client: sends a request, reads the response, thinks, and begins again.
 static void ask_for_responses(uint64_t began) {
-    int e = epoll_create1(0), f = open_connection(began), tick = ticker(job.sample_ms), stop = -1, end = -1, over = 0;
+    int e = epoll_create1(0), f = open_connection(began, 0), tick = ticker(job.sample_ms), stop = -1, end = -1, over = 0;
     int think = timerfd_create(CLOCK_MONOTONIC, 0);
     uint64_t start = now(), asked = start, to_send = job.request, to_read = job.response, answered = 0, count;
     check(think, "timerfd", "");
@@ -424,7 +519,7 @@ static void ask_for_responses(uint64_t began) {
         for (int i = 0; i < n && !over; i++) {
             int fd = q[i].data.fd;
             if (fd == tick) {
-                if (read(tick, &count, sizeof count) > 0) info(f, began);
+                if (read(tick, &count, sizeof count) > 0) info(f, began, 0);
             } else if (fd == think) {
                 begins = read(think, &count, sizeof count) > 0;
             } else if (fd == stop || fd == end) {
@@ -459,7 +554,7 @@ static void ask_for_responses(uint64_t began) {
             watch_for(e, f, EPOLLOUT);
         }
     }
-    info(f, began);
+    info(f, began, 0);
     tell("completed %llu", (unsigned long long)(now() - start));
     if (over == 2) close_hard(f);
     else close(f);
@@ -472,7 +567,7 @@ static int listener(void) {
     check(s, "socket", "");
     setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (job.buffer) check(setsockopt(s, SOL_SOCKET, SO_RCVBUF, &job.buffer, sizeof on), "receive buffer", "");
-    if (job.cc[0]) check(setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, job.cc, strlen(job.cc)), "congestion control", job.cc);
+    if (job.cc[0]) set_controller(s, job.cc);
     check(bind(s, (void *)&any, len), "bind", "port");
     check(listen(s, 256), "listen", "");
     return s;

@@ -1,10 +1,10 @@
 //! A kernel as a host: it boots before the run, in a time of its own, and then does the job of its
 //! host in the run's time.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use ackclock_stack::{OwnStack, RecoveryEvent, RecoveryMetrics, Stack, StackHost, TcpSample};
@@ -12,7 +12,7 @@ use ackclock_units::outside::Failure;
 use ackclock_units::{Random, Span, Time};
 
 use crate::guest::{Boot, Guest};
-use crate::image::IMAGE;
+use crate::image::{self, Image};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -24,10 +24,6 @@ const AHEAD: Span = Span::from_secs(1);
 
 /// The most bytes of a message to the first process, which every frame holds.
 const MESSAGE: usize = 1200;
-
-/// What is missing without an image.
-const NO_IMAGE: &str = "build one with `crates/uml/build-image DIR` and name it, as `image = \"DIR\"` or in the \
-                        environment (ACKCLOCK_UML_IMAGE=DIR)";
 
 /// Applications of the first process.
 const APPS: [&str; 5] = ["sink", "send", "request", "serve", "command"];
@@ -85,15 +81,17 @@ pub(crate) fn stack() -> OwnStack {
         .parameter("response_bytes", 10_000.0, 1.0..=1e15)
         .parameter("think_s", 0.0, 0.0..=1e6)
         .parameter("requests", 0.0, 0.0..=1e15)
+        .parameter("connections", 1.0, 1.0..=256.0)
         .parameter("memory_mb", 64.0, 32.0..=4096.0)
         .parameter("patience_s", 60.0, 1.0..=3600.0)
-        .only_with(&["bytes"], "app", &["send"])
+        .only_with(&["bytes", "connections"], "app", &["send"])
         .only_with(&["start_s", "stop_s", "duration_s", "source_port", "samples"], "app", &["send", "request"])
         .only_with(&["cc", "port", "buffer"], "app", &["send", "sink", "request", "serve"])
         .only_with(&["sample_ms"], "app", &["send", "sink", "request"])
         .only_with(&["request_bytes", "response_bytes"], "app", &["request", "serve"])
         .only_with(&["think_s", "requests"], "app", &["request"])
         .only_with(&["command", "root"], "app", &["command"])
+        .requires(image::lack)
         .carries_flows()
         .observable()
 }
@@ -140,15 +138,21 @@ struct Report {
     observed: Option<Vec<(Time, RecoveryEvent)>>,
     /// Smoothed round-trip times, in us.
     rtts: Vec<u32>,
-    min_rtt_us: u32,
-    cwnd: u32,
-    retransmitted: u32,
-    acked: Option<(u64, Time)>,
+    senders: BTreeMap<u64, Sender>,
     received: Option<(u64, Time, Time)>,
     completed: Option<Span>,
     /// Times from requests to the ends of their responses.
     responses: Vec<Span>,
     exited: Option<i32>,
+}
+
+/// The last report of a connection that sends.
+struct Sender {
+    min_rtt_us: u32,
+    cwnd: u64,
+    retransmitted: u64,
+    acked: u64,
+    at: Time,
 }
 
 impl KernelHost {
@@ -173,16 +177,7 @@ impl KernelHost {
         let ([image, .., append, samples], [.., memory_mb, patience]) = (host.texts.as_slice(), values) else {
             return Err("values are missing".to_owned());
         };
-        let image = match image.as_str() {
-            "" => std::env::var_os(IMAGE).map(PathBuf::from).ok_or_else(|| format!("no image: {NO_IMAGE}"))?,
-            path => PathBuf::from(path),
-        };
-        let [kernel, initrd] = ["linux", "initrd"].map(|name| image.join(name));
-        for file in [&kernel, &initrd] {
-            if !file.is_file() {
-                return Err(format!("there is no {}: {NO_IMAGE}", file.display()));
-            }
-        }
+        let Image { kernel, initrd } = Image::find(image)?;
         if !samples.is_empty() {
             self.report.samples = Some(Samples::create(samples)?);
         }
@@ -309,17 +304,22 @@ impl Stack for KernelHost {
 /// Linux's states of congestion control (`enum tcp_ca_state`).
 const CA_STATES: [&str; 5] = ["Open", "Disorder", "CWR", "Recovery", "Loss"];
 
+/// Numbers of a report on a sender, before that of its connection.
+const NUMBERS: usize = 19;
+
 /// The threshold before there is one (`TCP_INFINITE_SSTHRESH`).
 const INFINITE: u64 = 0x7fff_ffff;
 
-/// The observations in a report with all its numbers.
-fn events(numbers: &[u64]) -> Option<[RecoveryEvent; 3]> {
+/// The observations in a report with all its numbers, of which a log has those of the first
+/// connection.
+fn events(numbers: &[u64]) -> Option<impl Iterator<Item = RecoveryEvent>> {
     let &[_, _, state, cwnd, ssthresh, srtt, rttvar, min_rtt, unacked, _, acked, _, rto, pacing, ref more @ ..] =
         numbers
     else {
         return None;
     };
-    let &[mss, sacked, lost, retransmitted, reordering] = more else { return None };
+    let &[mss, sacked, lost, retransmitted, reordering, ref connection @ ..] = more else { return None };
+    let connection = connection.first().copied().unwrap_or(0);
     let ca_state = CA_STATES.get(usize::try_from(state).ok()?)?;
     let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
     let us = |number: u64| Span::from_micros(number);
@@ -329,6 +329,7 @@ fn events(numbers: &[u64]) -> Option<[RecoveryEvent; 3]> {
     // `tcp_packets_in_flight`.
     let in_flight = bytes((unacked + retransmitted).saturating_sub(sacked + lost));
     let sample = TcpSample {
+        connection: narrow(connection),
         acked,
         sacked: narrow(sacked),
         lost: narrow(lost),
@@ -353,7 +354,8 @@ fn events(numbers: &[u64]) -> Option<[RecoveryEvent; 3]> {
         // Bytes/s; without pacing the greatest number.
         pacing_rate: (pacing < u64::MAX).then(|| pacing.saturating_mul(8)),
     };
-    Some([RecoveryEvent::State(ca_state), RecoveryEvent::Metrics(metrics), RecoveryEvent::Sampled(sample)])
+    let events = [RecoveryEvent::State(ca_state), RecoveryEvent::Metrics(metrics), RecoveryEvent::Sampled(sample)];
+    Some(events.into_iter().skip(if connection > 0 { 2 } else { 0 }))
 }
 
 /// The job of a guest, as messages to its first process.
@@ -374,9 +376,14 @@ fn job(host: &StackHost, values: &[f64], random: &mut Random) -> Result<Vec<Stri
     let [bytes, start, duration, port, source_port, buffer, sample, gso_segments, ref more @ ..] = *values else {
         return Err("parameters are missing".to_owned());
     };
-    let [stop, ecn, offload, request, response, think, requests, ..] = *more else {
+    let [stop, ecn, offload, request, response, think, requests, connections, ..] = *more else {
         return Err("parameters are missing".to_owned());
     };
+    if source_port + connections - 1.0 > f64::from(u16::MAX) {
+        return Err(format!(
+            "the ports of {connections} connections from `source_port = {source_port}` on exceed 65535"
+        ));
+    }
     if ecn > 0.0 {
         lines.push("sysctl net.ipv4.tcp_ecn 1".to_owned());
     }
@@ -419,7 +426,8 @@ fn job(host: &StackHost, values: &[f64], random: &mut Random) -> Result<Vec<Stri
         of_requests.into_iter().for_each(&mut number);
     }
     let whole = if offload <= 0.0 && gso_segments <= 0.0 { 1.0 } else { gso_segments };
-    let further = [("stop_ns", stop * 1e9), ("gso_max_segs", whole)];
+    let connections = if connections > 1.0 { connections } else { 0.0 };
+    let further = [("stop_ns", stop * 1e9), ("gso_max_segs", whole), ("connections", connections)];
     further.into_iter().filter(|&(_, value)| value > 0.0).for_each(number);
     lines.push("end".to_owned());
     let mut messages = vec![String::new()];
@@ -438,7 +446,7 @@ fn job(host: &StackHost, values: &[f64], random: &mut Random) -> Result<Vec<Stri
 /// Columns of samples: `TCP_INFO` of the kernel.
 const COLUMNS: &str = "time_s,state,ca_state,cwnd_segments,ssthresh_segments,srtt_us,rttvar_us,min_rtt_us,unacked_segments,\
                        retransmitted_segments,acked_bytes,delivered_ce_segments,rto_us,pacing_rate_Bps,mss_bytes,sacked_segments,\
-                       lost_segments,retrans_out_segments,reordering_segments";
+                       lost_segments,retrans_out_segments,reordering_segments,connection";
 
 /// The file of a sender's samples.
 struct Samples {
@@ -471,22 +479,24 @@ impl Report {
             ("failed", _) => return Err(format!("the guest cannot do its job: {rest}")),
             ("info", Some(&[at, _, _, cwnd, _, srtt, _, min_rtt, _, retransmitted, acked, ..])) => {
                 let at = Time::from_nanos(at);
+                let connection = numbers.as_deref().and_then(|numbers| numbers.get(NUMBERS)).copied();
                 if let Some(samples) = &mut self.samples {
                     let columns = rest.split_once(' ').map_or("", |(_, columns)| columns).replace(' ', ",");
-                    samples.line(&format!("{:.6},{columns}\n", at.since(Time::ZERO).as_secs_f64()))?;
+                    // The first connection says no number.
+                    let first = if connection.is_some() { "" } else { ",0" };
+                    samples.line(&format!("{:.6},{columns}{first}\n", at.since(Time::ZERO).as_secs_f64()))?;
                 }
                 if let (Some(observed), Some(numbers)) = (&mut self.observed, numbers.as_deref())
                     && let Some(events) = events(numbers)
                 {
-                    observed.extend(events.into_iter().map(|event| (at, event)));
+                    observed.extend(events.map(|event| (at, event)));
                 }
                 let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
                 if srtt > 0 {
                     self.rtts.push(narrow(srtt));
                 }
-                (self.min_rtt_us, self.cwnd) = (narrow(min_rtt), narrow(cwnd));
-                self.retransmitted = narrow(retransmitted);
-                self.acked = Some((acked, at.max(start)));
+                let sender = Sender { min_rtt_us: narrow(min_rtt), cwnd, retransmitted, acked, at: at.max(start) };
+                self.senders.insert(connection.unwrap_or(0), sender);
             }
             ("got", Some(&[bytes, first, last])) => {
                 self.received = Some((bytes, Time::from_nanos(first), Time::from_nanos(last.max(first))));
@@ -508,12 +518,14 @@ impl Report {
             see("received_bytes", bytes as f64);
             see("goodput_bps", rate(bytes, last.since(first)));
         }
-        if let Some((bytes, at)) = self.acked {
+        let senders = || self.senders.values();
+        if let (Some(at), Some(min_rtt)) = (senders().map(|of| of.at).max(), senders().map(|of| of.min_rtt_us).min()) {
+            let bytes = senders().map(|of| of.acked).sum();
             see("acked_bytes", bytes as f64);
             see("acked_bps", rate(bytes, at.since(start)));
-            see("retransmitted_segments", f64::from(self.retransmitted));
-            see("cwnd_segments", f64::from(self.cwnd));
-            see("min_rtt_ms", f64::from(self.min_rtt_us) / 1e3);
+            see("retransmitted_segments", senders().map(|of| of.retransmitted).sum::<u64>() as f64);
+            see("cwnd_segments", senders().map(|of| of.cwnd).sum::<u64>() as f64);
+            see("min_rtt_ms", f64::from(min_rtt) / 1e3);
         }
         let mut rtts = self.rtts.clone();
         rtts.sort_unstable();

@@ -64,6 +64,13 @@ fn every_key_is_in_it() {
     );
 }
 
+#[cfg(all(feature = "kernel", target_os = "linux"))]
+#[test]
+fn a_kernel_is_a_host_in_it() {
+    let host = schema()["properties"]["flows"]["items"]["properties"]["host"].to_string();
+    assert!(host.contains("\"kernel\""), "{host}");
+}
+
 #[test]
 fn bash_completes_commands_and_options() {
     let script = said(&["completions", "bash"]);

@@ -40,6 +40,20 @@ fn json_is_the_same_list() {
     assert_eq!(all["controllers"].as_array().unwrap().iter().find(|item| item["name"] == "cubic"), Some(&items[0]));
 }
 
+#[cfg(all(feature = "kernel", target_os = "linux"))]
+#[test]
+fn a_kernel_is_a_host_with_keys() {
+    let said = list(&["hosts", "kernel"]);
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+    assert!(said.out.lines().any(|line| line.starts_with("memory_mb ") && line.contains("64.0")), "{}", said.out);
+    assert!(list(&[]).out.split([' ', ',', '\n']).any(|word| word == "kernel"));
+    assert!(list(&["hosts", "kernal"]).err.contains("did you mean `kernel`?"));
+    let keys = list(&["keys"]).out;
+    for key in ["flows[].host.sysctl ", "hosts.NAME.stack.qdisc "] {
+        assert!(keys.lines().any(|line| line.starts_with(key)), "{key}");
+    }
+}
+
 #[test]
 fn keys_have_the_values_that_show_config_fills_in() {
     let said = list(&["keys", "links"]);

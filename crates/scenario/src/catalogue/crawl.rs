@@ -6,6 +6,7 @@
 //!
 //! [`Scenario::keys`]: crate::Scenario::keys
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::mem::discriminant;
@@ -252,32 +253,36 @@ impl Found {
     }
 }
 
-/// All keys, in the order in which they are first asked for.
-pub(crate) fn all() -> &'static [Found] {
+/// All keys, with those of stacks from outside, in the order in which they are first asked for.
+pub(crate) fn all(own: &Own) -> Cow<'static, [Found]> {
     static ALL: OnceLock<Vec<Found>> = OnceLock::new();
-    ALL.get_or_init(crawl)
+    if own.is_empty() { Cow::Borrowed(ALL.get_or_init(|| crawl(Own::NONE))) } else { Cow::Owned(crawl(own)) }
 }
 
-fn crawl() -> Vec<Found> {
-    let mut crawl = Crawl::default();
+fn crawl(own: &Own) -> Vec<Found> {
+    // A catalogue is that of any machine.
+    let own = own.for_results();
+    let mut crawl = Crawl { own, ..Crawl::default() };
     for base in BASES {
         if let Some(root) = document::parse_document(base, 0, &Report::default()) {
             crawl.visit(&root);
         }
     }
     for bare in BARE {
-        for key in document::parse_document(bare, 0, &Report::default()).iter().flat_map(read) {
+        for key in document::parse_document(bare, 0, &Report::default()).iter().flat_map(|root| read(root, &crawl.own))
+        {
             if let Some(found) = crawl.found.get_mut(&generic(&key.path)) {
                 found.required |= key.required;
             }
         }
     }
-    let Crawl { order, mut found } = crawl;
+    let Crawl { order, mut found, own: _ } = crawl;
     order.iter().filter_map(|path| found.remove(path)).collect()
 }
 
 #[derive(Default)]
 struct Crawl {
+    own: Own,
     order: Vec<String>,
     found: BTreeMap<String, Found>,
 }
@@ -285,7 +290,7 @@ struct Crawl {
 impl Crawl {
     /// Notes the keys of a document, and reads it with each value of those that are new.
     fn visit(&mut self, root: &Node) {
-        let keys = read(root);
+        let keys = read(root, &self.own);
         let new: Vec<Key> = keys.iter().filter(|key| self.note(key)).cloned().collect();
         self.vary(root, &new);
     }
@@ -324,7 +329,7 @@ impl Crawl {
             for value in values(&key.domain) {
                 let mut varied = root.clone();
                 put(&mut varied, &key.path, value);
-                let keys = complete(&mut varied);
+                let keys = complete(&mut varied, &self.own);
                 let new: Vec<Key> = keys.iter().filter(|key| self.note(key)).cloned().collect();
                 if !new.is_empty() {
                     self.vary(&varied, &new);
@@ -353,9 +358,9 @@ fn generic(path: &str) -> String {
 }
 
 /// Gives a document what it has to have for the keys that it selects; its keys.
-fn complete(root: &mut Node) -> Vec<Key> {
+fn complete(root: &mut Node, own: &Own) -> Vec<Key> {
     for _ in 0..4 {
-        let keys = read(root);
+        let keys = read(root, own);
         let missing: Vec<&Key> = keys.iter().filter(|key| key.required).collect();
         let before = missing.len();
         for key in missing {
@@ -367,13 +372,13 @@ fn complete(root: &mut Node) -> Vec<Key> {
             return keys;
         }
     }
-    read(root)
+    read(root, own)
 }
 
 /// The keys of a document, those of `[sweep]` and `[[expect]]` included.
-fn read(root: &Node) -> Vec<Key> {
+fn read(root: &Node, own: &Own) -> Vec<Key> {
     let report = Report::default();
-    let cx = Context { keys: Some(RefCell::default()), document: root.table(), ..Context::new(&report, Own::NONE) };
+    let cx = Context { keys: Some(RefCell::default()), document: root.table(), ..Context::new(&report, own) };
     let plan = Plan::read(root, &cx);
     if let Some(table) = root.table() {
         let mut fields = Fields::new(&cx, table, "", &root.place);

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use super::crawl::{self, Found};
 use super::{range_of, unit_of};
 use crate::keys::Domain;
+use crate::own::Own;
 
 /// A number with a unit.
 const QUANTITY: &str = r"^[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)? ?[A-Za-z]+$";
@@ -194,10 +195,10 @@ impl Definitions {
     }
 }
 
-/// The schema of scenario files.
-pub fn schema() -> Value {
+/// The schema of scenario files that may name algorithms and stacks from outside.
+pub fn schema(own: &Own) -> Value {
     let mut root = Node::default();
-    for found in crawl::all() {
+    for found in crawl::all(own).iter() {
         root.at(&found.path).found = Some(found.clone());
     }
     let mut schema = root.table(&[]);

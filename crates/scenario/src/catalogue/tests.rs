@@ -156,7 +156,7 @@ fn list_keys(out: &mut String, keys: &[&Described], lists: &mut Vec<(String, Str
 
 fn keys_page() -> String {
     let mut out = KEYS.to_owned();
-    let of_flows: Vec<String> = sections()
+    let of_flows: Vec<String> = sections(Own::NONE)
         .into_iter()
         .flat_map(|item| item.keys)
         .filter_map(|key| Some(key.name.strip_prefix("flows[].")?.to_owned()))
@@ -169,14 +169,14 @@ fn keys_page() -> String {
             || is_parameter(name)
     };
     let mut lists = Vec::new();
-    for item in sections() {
+    for item in sections(Own::NONE) {
         let _ = write!(out, "\n## `{}`\n\n", item.name);
         let keys: Vec<&Described> = item.keys.iter().filter(|key| !is_repeated(&key.name)).collect();
         list_keys(&mut out, &keys, &mut lists);
     }
     out.push_str("\n## Distributions\n\n");
     let of_distributions =
-        sections().into_iter().flat_map(|item| item.keys).filter(|key| is_of_distribution(&key.name));
+        sections(Own::NONE).into_iter().flat_map(|item| item.keys).filter(|key| is_of_distribution(&key.name));
     // Of rows of the same key, the one with the most values: sizes have more kinds than times.
     let mut listed: Vec<Described> = Vec::new();
     for key in of_distributions {
@@ -210,7 +210,7 @@ fn is_of_tree(name: &str) -> bool {
 
 #[test]
 fn every_key_has_a_meaning() {
-    let keys = items("keys").into_iter().flat_map(|item| item.keys);
+    let keys = items("keys", Own::NONE).into_iter().flat_map(|item| item.keys);
     let without: Vec<String> =
         keys.filter(|key| key.meaning.is_empty() && !is_parameter(&key.name)).map(|key| key.name).collect();
     assert!(without.is_empty(), "nothing says what these mean: {without:?}");
@@ -219,7 +219,7 @@ fn every_key_has_a_meaning() {
 /// Returns `true` if a key is of the table of a distribution.
 fn is_of_distribution(name: &str) -> bool {
     static KEYS: LazyLock<BTreeSet<String>> =
-        LazyLock::new(|| sections().into_iter().flat_map(|item| item.keys).map(|key| key.name).collect());
+        LazyLock::new(|| sections(Own::NONE).into_iter().flat_map(|item| item.keys).map(|key| key.name).collect());
     let Some((table, leaf)) = name.rsplit_once('.') else { return false };
     ["distribution", "min", "max", "mean", "shape", "sigma", "median", "file"].contains(&leaf)
         && KEYS.contains(&format!("{table}.distribution"))
@@ -309,7 +309,7 @@ fn hosts_page() -> String {
         out.push_str(&timers(&profile, if source == known { "the same" } else { source }));
         known = source;
     }
-    let mut hosts = items("hosts");
+    let mut hosts = items("hosts", Own::NONE);
     hosts.iter_mut().flat_map(|host| &mut host.keys).for_each(|key| key.meaning.clear());
     let system = |name: &str| name.split('-').next().unwrap_or_default().to_owned();
     for (number, host) in hosts.iter().enumerate() {
@@ -367,17 +367,17 @@ fn the_documented_hosts_are_the_profiles() {
 #[test]
 fn every_category_has_items_with_keys() {
     for category in CATEGORIES {
-        let items = items(category);
+        let items = items(category, Own::NONE);
         assert!(items.len() >= 3, "{category}");
         assert!(items.iter().all(|item| !item.name.is_empty()), "{category}");
         assert!(items.iter().flat_map(|item| &item.keys).all(|key| !key.name.is_empty()), "{category}");
     }
-    assert_eq!(items("nothing"), []);
+    assert_eq!(items("nothing", Own::NONE), []);
 }
 
 #[test]
 fn a_list_is_an_array_in_the_schema() {
-    let affinity = &schema()["properties"]["run"]["properties"]["affinity"]["anyOf"];
+    let affinity = &schema(Own::NONE)["properties"]["run"]["properties"]["affinity"]["anyOf"];
     assert_eq!(affinity[0]["const"], false);
     assert_eq!((&affinity[1]["type"], &affinity[1]["items"]["type"]), (&"array".into(), &"integer".into()));
 }
@@ -389,20 +389,20 @@ fn key<'a>(items: &'a [Item], item: &str, key: &str) -> &'a Described {
 
 #[test]
 fn keys_of_hosts_and_applications_are_those_of_the_parser() {
-    let hosts = items("hosts");
+    let hosts = items("hosts", Own::NONE);
     assert_eq!(hosts.len(), Profile::all().len() + 1, "and smoltcp");
     // RFC 6298's second, and Linux's `TCP_RTO_MIN`.
     assert_ne!(key(&hosts, "linux-6.1", "min_rto.time").default, key(&hosts, "rfc", "min_rto.time").default);
     assert_eq!(key(&hosts, "linux-6.1", "min_rto.time").default, "`\"200ms\"`");
     assert_eq!(key(&hosts, "linux-6.1", "min_rto.time").unit, "time");
-    let applications = items("applications");
+    let applications = items("applications", Own::NONE);
     let rate = key(&applications, "cbr", "rate");
     assert_eq!((rate.unit.as_str(), rate.default.as_str(), rate.range.as_str()), ("rate", "required", "above 0"));
 }
 
 #[test]
 fn metrics_have_the_units_of_their_names() {
-    let metrics = items("metrics");
+    let metrics = items("metrics", Own::NONE);
     for (item, name, unit) in [
         ("flows", "flows.ID.goodput_bps", "bit/s"),
         ("flows", "flows.ID.rtt_ms.p50", "ms"),
@@ -416,7 +416,7 @@ fn metrics_have_the_units_of_their_names() {
 
 #[test]
 fn the_keys_are_those_of_every_section_with_all_kinds_and_hosts() {
-    let keys = items("keys");
+    let keys = items("keys", Own::NONE);
     // Each is asked for only if something else is said: a kind, a host, `true`, another section.
     for (section, name) in [
         ("run", "run.lateness_limit"),

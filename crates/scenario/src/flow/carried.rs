@@ -32,6 +32,9 @@ use crate::quantity::{Bytes, Flag, OneOf, OrOff, Problem, Text, Time, Whole};
 /// The most flows between stacks: each is two hosts, maybe processes with their memory.
 const MOST: usize = 64;
 
+/// The most connections of a stack.
+const MOST_CONNECTIONS: u64 = 256;
+
 /// Ports as in captures of flows between hosts of the simulator.
 const PORTS: [u16; 2] = [40_000, 5001];
 
@@ -150,10 +153,6 @@ pub(super) fn read(
     let kind = of_sender.or(of_receiver)?.name();
     check_names(&fields, table, setting, nodes);
     let count = fields.or(keys::COUNT, 1, Whole(1, MAX_FLOWS));
-    if let (true, Some(entry)) = (count > 1, table.get("count")) {
-        let problem = Problem::new("hosts with a stack have one connection", "an entry of `[[flows]]` for each");
-        fields.reject("count", &entry.node, problem);
-    }
     let (path, split) = paths::of(&mut fields, keys::PATH, setting.names);
     let reverse = fields.or(keys::DIRECTION, "forward", DIRECTIONS) == "reverse";
     let place = Place { mtu: None };
@@ -171,9 +170,11 @@ pub(super) fn read(
     };
     times.check(&mut fields, table, Span::ZERO, setting.duration);
     let (mut write_size, mut application) = (FlowSpec::WRITE_SIZE, Application::Bulk);
+    check_count(&fields, table, count, &sender);
     let mtu = match &mut sender {
         End::Stack(stack) => {
             application_of(&mut fields, stack, table);
+            stack.set_number("connections", count as f64);
             of_flow(&mut fields, stack, bytes, &times)
         }
         End::Ours(host) => {
@@ -230,7 +231,7 @@ pub(super) fn read(
         id: id?,
         alike: alike.into(),
         interrupts: FlowInterrupts::default(),
-        parallel: 1,
+        parallel: count,
         stagger: Span::ZERO,
         ends: Some(ends),
         among: None,
@@ -259,6 +260,24 @@ fn check_names(fields: &Fields<'_>, table: &Table, setting: Setting<'_>, nodes: 
             fields.reject("host", &entry.node, Problem::new(title, "another name for it, which is this flow's host"));
         }
     }
+}
+
+/// Reports several connections of an end that has one.
+fn check_count(fields: &Fields<'_>, table: &Table, count: u64, sender: &End) {
+    let Some(entry) = table.get("count").filter(|_| count > 1) else { return };
+    let problem = match sender {
+        End::Stack(stack) if stack.has_number("connections") => {
+            if count <= MOST_CONNECTIONS {
+                return;
+            }
+            Problem::new("too many connections of a stack", format!("at most {MOST_CONNECTIONS}"))
+        }
+        End::Stack(_) => Problem::new("this stack has one connection", "an entry of `[[flows]]` for each"),
+        End::Ours(_) => {
+            Problem::new("a sender that faces a stack has one connection", "an entry of `[[flows]]` for each")
+        }
+    };
+    fields.reject("count", &entry.node, problem);
 }
 
 /// The settings of a stack under the key `host`.
@@ -318,9 +337,10 @@ fn application_of(fields: &mut Fields<'_>, stack: &mut OwnStackConfig, table: &T
     if let Some(expected) = stack.set_text("app", "request") {
         fields.reject("application", &entry.node, Problem::new("not an application of this stack", expected));
     }
-    for key in ["bytes", "receiver"] {
+    for key in ["bytes", "receiver", "count"] {
         if let Some(entry) = table.get(key) {
-            let problem = Problem::new("not with `request`", "a client and a server of one stack, with `requests`");
+            let expected = "a client and a server of one stack, and one connection, with `requests`";
+            let problem = Problem::new("not with `request`", expected);
             fields.reject(key, &entry.node, problem);
         }
     }

@@ -110,7 +110,7 @@ fn receiver(
     interrupts: Option<&mut Option<Slots>>,
 ) -> Host {
     fields.declare(("receiver", "another profile for the receiver, or keys of it that differ"), || {
-        Domain::Either(vec![host::Hosts.domain(), Domain::Table])
+        Domain::Either(vec![host::Hosts(fields.own()).domain(), Domain::Table])
     });
     let Some(entry) = fields.get("receiver") else {
         return if facing_kernel {

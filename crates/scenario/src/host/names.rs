@@ -4,6 +4,7 @@ use ackclock_tcp::profile::Profile;
 
 use crate::document::{Node, Value};
 use crate::keys::Domain;
+use crate::own::Own;
 use crate::quantity::{Kind, OneOf, Problem};
 
 /// A host by its name.
@@ -41,24 +42,31 @@ const fn of(name: &'static str, profile: fn() -> Profile) -> NamedHost {
     NamedHost { name, profile: Some(profile) }
 }
 
-/// The name of a host.
-pub(crate) struct Hosts;
+/// The name of a host. Stacks that can be one ([`OwnStack::carries_flows`]) are read before this.
+///
+/// [`OwnStack::carries_flows`]: ackclock_sim::spec::OwnStack::carries_flows
+pub(crate) struct Hosts<'a>(pub(crate) &'a Own);
 
-impl Hosts {
+impl Hosts<'_> {
+    /// The names of hosts of this program.
     pub(crate) fn names() -> [&'static str; 12] {
         HOSTS.map(|host| host.name)
     }
+
+    fn all(&self) -> Vec<&'static str> {
+        Hosts::names().into_iter().chain(self.0.carriers()).collect()
+    }
 }
 
-impl Kind for Hosts {
+impl Kind for Hosts<'_> {
     type Held = NamedHost;
 
     fn read(&self, node: &Node) -> Result<NamedHost, Problem> {
         let found = HOSTS.into_iter().find(|host| node.str() == Some(host.name));
-        let names_kernel = node.table().map_or(node.str(), |table| table.get("kind")?.node.str()) == Some("kernel");
-        found.ok_or_else(|| match names_kernel {
-            true => Problem::new("a kernel cannot be the host here", KERNEL),
-            false => OneOf { what: "host", names: &Hosts::names() }.problem(node),
+        let kind = node.table().and_then(|table| table.get("kind")).map(|entry| &entry.node);
+        found.ok_or_else(|| match kind.unwrap_or(node) {
+            named if named.str() == Some("kernel") => Problem::new("a kernel cannot be the host here", KERNEL),
+            named => OneOf { what: "host", names: &self.all() }.problem(named),
         })
     }
 
@@ -67,7 +75,7 @@ impl Kind for Hosts {
     }
 
     fn domain(&self) -> Domain {
-        Domain::Name(Hosts::names().to_vec())
+        Domain::Name(self.all())
     }
 }
 

@@ -184,6 +184,48 @@ fn kernels_and_endpoints_face_each_other() {
 }
 
 #[test]
+fn a_kernel_sends_over_several_connections() {
+    if skips("a_kernel_sends_over_several_connections") {
+        return;
+    }
+    let record = "[record]\ntcp = true\n";
+    for receiver in ["", "receiver = \"linux-6.1\"\n"] {
+        let scenario = parse(&flow(&format!("host = \"kernel\"\ncount = 3\nbytes = \"1MB\"\n{receiver}{record}")));
+        let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+        let mut tcp = Rows::default();
+        let recorders = Recorders { tcp: Some(&mut tcp), ..Recorders::default() };
+        let outcome = run_virtual(&scenario.spec(0), recorders, &mut |_| ControlFlow::Continue(()));
+        assert!(outcome.broken_off.is_none(), "{receiver}: {:?}", outcome.broken_off);
+        assert_eq!(outcome.summary.flows.len(), 3);
+        for (number, flow) in outcome.summary.flows.iter().enumerate() {
+            assert_eq!(flow.progress.delivered_bytes, 1_000_000, "{receiver}{number}");
+            // 3 x 691 segments of 1500 bytes take 2.5 s; rows come each 50 ms.
+            let id = format!("flow: \"f.{number}\"");
+            let rows = tcp.0.iter().filter(|row| row.contains(&id)).count();
+            assert!((40..=120).contains(&rows), "{receiver}{number}: {rows}");
+        }
+        // `tcpi_bytes_acked` counts SYN and FIN.
+        assert_eq!(result(&outcome.summary, 0, "acked_bytes"), Some(3.0 * 1_000_002.0));
+    }
+}
+
+#[test]
+fn connections_that_a_stack_does_not_have_are_refused() {
+    let request = "application = { kind = \"request\", size = \"1kB\", response = \"1kB\" }\n";
+    for (keys, said) in [
+        ("host = \"kernel\"\ncount = 257\n".to_owned(), "flows.f.count: too many connections of a stack"),
+        (format!("host = \"kernel\"\ncount = 2\n{request}"), "flows.f.count: not with `request`"),
+        (
+            "host = \"linux-6.1\"\nreceiver = \"kernel\"\ncount = 2\n".to_owned(),
+            "flows.f.count: a sender that faces a stack has one connection",
+        ),
+    ] {
+        let error = parse(&flow(&keys)).expect_err(&keys);
+        assert!(error.contains(said), "{keys}: {error}");
+    }
+}
+
+#[test]
 fn a_kernel_answers_requests() {
     if skips("a_kernel_answers_requests") {
         return;
@@ -223,9 +265,14 @@ fn a_guest_that_cannot_do_its_job_says_so() {
         return;
     }
     for (sender, said) in [
-        ("app = \"send\", cc = \"none\"", "the guest cannot do its job: congestion control none"),
+        (
+            "app = \"send\", cc = \"none\"",
+            "the guest cannot do its job: congestion control none: No such file or directory; this kernel has reno",
+        ),
         ("app = \"send\", sysctl = \"net.ipv4.nothing=1\"", "the guest cannot do its job: sysctl net.ipv4.nothing"),
+        ("app = \"send\", sysctl = \"net.ipv4.tcp_ecm=1\"", "; did you mean net.ipv4.tcp_ecn?"),
         ("app = \"send\", qdisc = \"nothing\"", "the guest cannot do its job: queue discipline nothing"),
+        ("app = \"send\", qdisc = \"fq_codle\"", "; did you mean fq_codel?"),
         ("app = \"command\", command = \"exit 3\", root = \"/nowhere\"", "the guest cannot do its job: "),
         ("append = \"init=/nothing rdinit=/nothing\"", "its console says last:"),
     ] {
@@ -236,17 +283,56 @@ fn a_guest_that_cannot_do_its_job_says_so() {
 }
 
 #[test]
-fn an_image_that_is_missing_is_an_error_that_says_how_to_build_one() {
-    let outcome = run(&text("app = \"send\", image = \"/nowhere\"", ""));
+fn a_guest_that_computes_without_end_is_stopped_with_what_its_console_says() {
+    if skips("a_guest_that_computes_without_end_is_stopped_with_what_its_console_says") {
+        return;
+    }
+    // A loop that reads no clock, in the machine's file system.
+    let loops = "app = \"command\", command = \"echo begins > /dev/console; while :; do :; done\", root = \"/\", patience_s = 1";
+    let outcome = run(&text(loops, ""));
     let error = outcome.broken_off.expect("an error").to_string();
-    assert!(error.contains("there is no /nowhere/linux") && error.contains("crates/uml/build-image"), "{error}");
+    assert!(error.contains("the guest hangs: it has computed for 1 s without a message"), "{error}");
+    assert!(error.contains("its console says last:") && error.contains("begins"), "{error}");
     assert!(outcome.summary.partial);
+}
+
+#[test]
+fn an_image_that_is_missing_is_an_error_where_it_is_named() {
+    let named = parse(&text("app = \"send\", image = \"/nowhere\"", "")).expect_err("no image");
+    for said in
+        ["hosts.client.stack.image: there is no /nowhere/linux", "kernel.toml:10:", "crates/uml/build-image DIR"]
+    {
+        assert!(named.contains(said), "{said}: {named}");
+    }
+    let flow = parse(&flow("host = { kind = \"kernel\", image = \"/nowhere\" }\n")).expect_err("no image");
+    assert!(
+        flow.contains("flows.f.host.image: there is no /nowhere/linux") && flow.contains("kernel.toml:11:"),
+        "{flow}"
+    );
+    // Results of another machine are read without one.
+    let own = ackclock_uml::stacks().into_iter().fold(Own::new(), Own::stack).for_results();
+    let text = text("app = \"send\", image = \"/nowhere\"", "");
+    assert!(Scenario::parse_with("kernel.toml", text.as_bytes(), &[], &own).is_ok());
+}
+
+#[test]
+fn a_misspelt_kernel_is_suggested() {
+    for host in ["\"kernal\"", "{ kind = \"kernal\" }"] {
+        for key in ["host", "receiver"] {
+            let error = parse(&flow(&format!("{key} = {host}\n"))).expect_err("an error");
+            // A receiver that is a table has keys of its own.
+            let expected = if key == "receiver" && host.starts_with('{') { "`host`" } else { "did you mean `kernel`?" };
+            assert!(error.contains(expected), "{key} = {host}: {error}");
+        }
+    }
 }
 
 /// The fingerprint of a capture is one of this text: it is the same in each process.
 #[test]
 fn a_specification_shows_no_address() {
-    let scenario = parse(&text("", "")).unwrap_or_else(|error| panic!("{error}"));
+    let own = ackclock_uml::stacks().into_iter().fold(Own::new(), Own::stack).for_results();
+    let scenario = Scenario::parse_with("kernel.toml", text("", "").as_bytes(), &[], &own);
+    let scenario = scenario.unwrap_or_else(|error| panic!("{}", error.render(false)));
     let shown = format!("{:?}", scenario.spec(0));
     assert!(shown.contains("OwnText") && !shown.contains("0x"), "{shown}");
 }
