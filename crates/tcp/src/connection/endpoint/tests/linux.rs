@@ -419,6 +419,19 @@ fn psh_is_decided_as_the_application_writes() {
 }
 
 #[test]
+fn writes_before_the_handshake_are_told_apart() {
+    // The first window is at most 65,535, half of which is 32,767 = 32 * 1000 + 767: as many small
+    // writes are one; larger ones are not.
+    let rules = Profile::linux_6_1().endpoint.transfer;
+    let script = Script::new(Config { transfer: rules, send_buffer: 600_000, ..config() });
+    let sender = script.endpoint.sender();
+    assert_eq!(
+        [1000, 32_767, 32_768, 131_072].map(|bytes| sender.writes_at_once(bytes)),
+        [32_000, 32_767, 32_768, 131_072]
+    );
+}
+
+#[test]
 fn a_forced_push_stays_with_what_is_sent_again() {
     // tcp_mark_push is of the socket buffer.
     let rules = Profile::linux_6_1().endpoint.transfer;
