@@ -254,7 +254,7 @@ impl CongestionControl for Chd {
             }
             Step::Grow(measured) => measured,
         };
-        self.slow_start.observe(&mut self.state.window, f, ack, f.min_rtt, &self.config.reno);
+        self.slow_start.observe(&mut self.state.window, f, ack.rtt, f.min_rtt, &self.config.reno);
         if f.cwnd_limited {
             self.increase(f, ack, measured);
         }

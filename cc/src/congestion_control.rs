@@ -55,6 +55,10 @@ pub trait CongestionControl: Any + Debug + Send {
     /// An ACK was accepted, whatever it acknowledges, in every state; only with
     /// [`Needs::arrivals`].
     fn on_arrival(&mut self, _f: &Flight, _arrival: &Arrival) {}
+    /// The RTT sample of an ACK before it is judged, in every state, and `cwnd`, the window in
+    /// force then: where the host tells of samples so (`pkts_acked` of Linux), and an `on_ack` of the
+    /// same ACK has [`Ack::sampled`].
+    fn on_sample(&mut self, _f: &Flight, _rtt: Span, _cwnd: u64) {}
     /// A segment was marked lost; only with [`Needs::delivery_rate`].
     fn on_lost(&mut self, _f: &Flight, _lost: &Lost) {}
     /// A segment with data was sent; `f` is the state before it. With [`Needs::departures`] for
@@ -234,6 +238,8 @@ pub struct Ack {
     pub delivered: u64,
     /// The RTT measured with this ACK; `None` if it covers only retransmitted data (Karn).
     pub rtt: Option<Span>,
+    /// `rtt` was told before, by `on_sample`.
+    pub sampled: bool,
     /// The ACK carries the ECN echo.
     pub ece: bool,
     /// Bytes newly reported to have arrived with CE, as far as the feedback in use tells it.

@@ -149,14 +149,23 @@ impl Cubic {
             let segments = ack.acked.div_ceil(f.segment());
             self.path.segments_per_ack = (mean - mean / 16).saturating_add(segments).clamp(1, 32 << 4);
         }
+        if !ack.sampled {
+            self.sample(f, ack.rtt, self.state.window.cwnd);
+        }
+    }
+
+    /// A sample while the window is `cwnd` (`bictcp_acked`, `cubictcp_acked`).
+    fn sample(&mut self, f: &Flight, rtt: Option<Span>, cwnd: u64) {
         let fresh = self.state.epoch.as_ref().is_some_and(|epoch| f.now.since(epoch.start) < Span::from_secs(1));
         if fresh {
             return;
         }
-        if let Some(rtt) = ack.rtt {
+        if let Some(rtt) = rtt {
             self.path.shortest = Some(self.path.shortest.map_or(rtt, |shortest| shortest.min(rtt)));
         }
-        if self.slow_start.observe(&mut self.state.window, f, ack, self.path.shortest, &self.config.reno) {
+        let mut window = Window { cwnd, ..self.state.window };
+        if self.slow_start.observe(&mut window, f, rtt, self.path.shortest, &self.config.reno) {
+            self.state.window.ssthresh = window.ssthresh;
             self.state.cwnd_prior = self.segments(f);
         }
     }
@@ -309,6 +318,10 @@ impl CongestionControl for Cubic {
             }
             Signal::CountedAcks(_) => {}
         }
+    }
+
+    fn on_sample(&mut self, f: &Flight, rtt: Span, cwnd: u64) {
+        self.sample(f, Some(rtt), cwnd);
     }
 
     fn on_sent(&mut self, f: &Flight, _sent: &Sent) {

@@ -351,6 +351,12 @@ impl CongestionControl for Learner {
         }
     }
 
+    fn on_sample(&mut self, f: &Flight, rtt: Span, cwnd: u64) {
+        if let Some(cc) = &mut self.beneath {
+            cc.on_sample(f, rtt, cwnd);
+        }
+    }
+
     fn on_ecn(&mut self, feedback: EcnFeedback) {
         if let Some(cc) = &mut self.beneath {
             cc.on_ecn(feedback);

@@ -212,7 +212,7 @@ pub(crate) fn acknowledged(
 /// while something else limits the sender.
 #[inline]
 fn slow_started(window: &mut Window, slow_start: &mut SlowStart, f: &Flight, ack: &Ack, config: &NewRenoConfig) -> u64 {
-    slow_start.observe(window, f, ack, f.min_rtt, config);
+    slow_start.observe(window, f, ack.rtt, f.min_rtt, config);
     if !f.cwnd_limited {
         return 0;
     }

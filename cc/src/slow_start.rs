@@ -11,7 +11,7 @@ use ackclock_units::Span;
 use crate::hystart::Hystart;
 use crate::hystart_plus_plus::HystartPlusPlus;
 use crate::reactions::{NewRenoConfig, SlowStartRules, slow_start, slow_start_applies};
-use crate::{Ack, Flight, Window};
+use crate::{Flight, Window};
 
 /// The slow start of one connection.
 #[derive(Clone, Debug)]
@@ -42,30 +42,30 @@ impl SlowStart {
         }
     }
 
-    /// An ACK, before it grows the window and whether or not it may; `shortest` is the least
-    /// round-trip time known. Returns whether slow start is over by it: the threshold is then the
+    /// An ACK with its sample, before it grows the window and whether or not it may; `shortest` is
+    /// the least round-trip time known. Returns whether slow start is over by it: the threshold is then the
     /// window.
     #[inline]
     pub(crate) fn observe(
         &mut self,
         window: &mut Window,
         f: &Flight,
-        ack: &Ack,
+        rtt: Option<Span>,
         shortest: Option<Span>,
         config: &NewRenoConfig,
     ) -> bool {
         let watched = !matches!(self.0, ExitObserver::Standard) && slow_start_applies(window, config);
-        watched && self.watch(window, f, ack, shortest)
+        watched && self.watch(window, f, rtt, shortest)
     }
 
-    fn watch(&mut self, window: &mut Window, f: &Flight, ack: &Ack, shortest: Option<Span>) -> bool {
+    fn watch(&mut self, window: &mut Window, f: &Flight, rtt: Option<Span>, shortest: Option<Span>) -> bool {
         let over = match &mut self.0 {
             ExitObserver::Standard => false,
-            ExitObserver::Hystart(hystart) => match (ack.rtt, shortest) {
+            ExitObserver::Hystart(hystart) => match (rtt, shortest) {
                 (Some(delay), Some(shortest)) => hystart.sample(f, window.cwnd, delay, shortest),
                 _ => false,
             },
-            ExitObserver::HystartPlusPlus(hystart) => hystart.observe(window, f, ack.rtt),
+            ExitObserver::HystartPlusPlus(hystart) => hystart.observe(window, f, rtt),
         };
         if over {
             // A window of one segment, after a timeout, does not end it below two.

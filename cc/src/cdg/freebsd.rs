@@ -406,7 +406,7 @@ impl CongestionControl for Cdg {
             _ if self.overdue => self.back_off(f),
             Step::BackOff => self.back_off(f),
             Step::Grow(measured) => {
-                self.slow_start.observe(&mut self.state.window, f, ack, f.min_rtt, &self.reno);
+                self.slow_start.observe(&mut self.state.window, f, ack.rtt, f.min_rtt, &self.reno);
                 if f.cwnd_limited {
                     self.increase(f, measured);
                 }

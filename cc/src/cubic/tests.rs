@@ -383,6 +383,26 @@ fn the_first_second_of_an_epoch_tells_nothing_of_the_shortest_round_trip() {
 }
 
 #[test]
+fn samples_that_come_before_the_reaction_count_once() {
+    // cubictcp_acked: HyStart finds the delay longer than 50 ms and an eighth with the ninth sample
+    // of a round, and slow start ends at the window in force, which recovery has brought down.
+    let config = linux(CubicRules::Linux61);
+    let slow_start = SlowStartRules::Hystart(HystartConfig { ack_train: false, ..HystartConfig::default() });
+    let reno = NewRenoConfig { slow_start, ..config.reno };
+    let mut cubic = established_with(CubicConfig { reno, ..config }, 20);
+    cubic.on_sample(&flight(0, 20), Span::from_millis(50), 20 * MSS);
+    let round = Flight { snd_una: 21 * MSS, snd_nxt: 60 * MSS, ..flight(100, 20) };
+    for _ in 0..8 {
+        cubic.on_sample(&round, Span::from_millis(60), 18 * MSS);
+        assert_eq!(cubic.window().ssthresh, Window::INFINITE);
+    }
+    cubic.on_sample(&round, Span::from_millis(60), 18 * MSS);
+    assert_eq!((cwnd(&cubic), ssthresh(&cubic)), (20, 18));
+    let _ = cubic.on_ack(&round, &Ack { sampled: true, ..ack(1, 40) });
+    assert_eq!(cubic.path.shortest, Some(Span::from_millis(50)));
+}
+
+#[test]
 fn a_timeout_goes_by_what_was_in_flight_on_freebsd_14() {
     // cubic_cong_signal, CC_RTO: beta of min(snd_wnd, pipe), 13 segments of a window of 20: 0.7 *
     // 13 = 9.1. Else 0.7 * 20.

@@ -115,11 +115,11 @@ impl Host {
     /// The application reads everything there is.
     pub(crate) fn read_all(&mut self, now: Time) {
         match self {
-            Host::Endpoint(endpoint) => endpoint.read(u64::MAX),
-            Host::Smoltcp(stock) => stock.read(now),
-            Host::Mptcp(connection) => connection.read(u64::MAX),
-            Host::Outside(_) | Host::Datagrams(_) => 0,
-        };
+            Host::Endpoint(endpoint) => endpoint.read_arrived(now),
+            Host::Smoltcp(stock) => _ = stock.read(now),
+            Host::Mptcp(connection) => _ = connection.read(u64::MAX),
+            Host::Outside(_) | Host::Datagrams(_) => {}
+        }
     }
 
     pub(crate) fn close(&mut self, now: Time) {

@@ -440,11 +440,12 @@ fn maybe_span() -> impl Strategy<Value = Option<Span>> {
 fn ack() -> impl Strategy<Value = Ack> {
     let marks = prop_oneof![3 => Just(0), 1 => bytes()];
     let lost = prop_oneof![3 => Just(0), 1 => bytes()];
-    (bytes(), maybe_span(), any::<bool>(), marks, lost, proptest::option::of(rate())).prop_map(
-        |(acked, rtt, ece, ce, lost, rate)| Ack {
+    (bytes(), maybe_span(), any::<(bool, bool)>(), marks, lost, proptest::option::of(rate())).prop_map(
+        |(acked, rtt, (sampled, ece), ce, lost, rate)| Ack {
             acked,
             delivered: acked,
             rtt,
+            sampled,
             ece,
             ce,
             lost,

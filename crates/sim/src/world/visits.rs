@@ -211,7 +211,7 @@ impl World {
         if number > 0 {
             flow.truth.arrived(now, number, |from, to| endpoint.receiver().holds(from, to), None);
         }
-        endpoint.read(u64::MAX);
+        endpoint.read_arrived(now);
         if flow.has_application() || endpoint.receiver().is_finished() {
             return self.act_on_data(now, host);
         }

@@ -113,6 +113,14 @@ impl Endpoint {
         self.receiver.read(most)
     }
 
+    /// The application reads everything that has arrived by `now`, in its turn: ACKs for which that
+    /// is the reason are due by a timer at `now`, after whatever else arrives at that time.
+    #[inline]
+    pub fn read_arrived(&mut self, now: Time) {
+        self.sender.burst.interrupt();
+        self.receiver.read_arrived(now);
+    }
+
     /// Settings of its own, changed by a socket option.
     #[cold]
     pub(crate) fn configure(&mut self, change: impl FnOnce(&mut Config)) {

@@ -274,10 +274,35 @@ impl Receiver {
         bytes
     }
 
-    /// Something was read, and no ACK is due.
+    /// Reads everything as soon as it is the reader's turn, which comes after all that arrives at
+    /// `now`: so does an ACK for which reading is the reason. Linux wakes the reader when a segment
+    /// arrives, but it runs once the device's packets are all taken in.
+    #[inline(always)]
+    pub(crate) fn read_arrived(&mut self, now: Time) {
+        let bytes = self.unread();
+        self.read += bytes;
+        if bytes > 0 && !self.ack_now {
+            self.await_reader(now);
+        }
+    }
+
     #[inline(never)]
+    fn await_reader(&mut self, now: Time) {
+        self.acknowledge_reading();
+        if std::mem::take(&mut self.ack_now) {
+            self.ack_at = now;
+        }
+    }
+
+    /// Returns `true` if reading is a reason for an ACK.
+    fn is_acknowledged_by_reader(&self) -> bool {
+        self.opens_window() && !self.is_finished() || self.described && self.owes_reader()
+    }
+
+    /// Something was read, and no ACK is due.
+    #[inline]
     fn acknowledge_reading(&mut self) {
-        self.ack_now = self.opens_window() && !self.is_finished() || self.described && self.owes_reader();
+        self.ack_now = self.is_acknowledged_by_reader();
     }
 
     /// A segment with FIN arrived; the first one says where the stream ends.

@@ -641,3 +641,40 @@ fn what_fills_a_gap_is_not_read_when_it_is_acknowledged() {
     ack(&mut receiver);
     assert_eq!(receiver.linux_window(), 612_960, "614,400 - 1448, in units of 16 bytes");
 }
+
+#[test]
+fn the_reader_comes_after_all_that_arrives_at_the_time() {
+    // A capture of Linux 6.1.192: a segment with PSH and one behind it, which leave a token bucket
+    // together, share an ACK. tcp_cleanup_rbuf acknowledges PSH at once, but in the reader's turn,
+    // after NET_RX_SOFTIRQ.
+    fn arrives(receiver: &mut Receiver, millis: u64, pushed: bool) {
+        let next = receiver.next;
+        receiver.describe(Context { pushed, ..Context::default() });
+        receiver.receive(ms(millis), next, next + 1448, 1448);
+        receiver.read_arrived(ms(millis));
+    }
+    for follows in [true, false] {
+        let mut receiver = linux_receiver();
+        (receiver.grown, receiver.announced) = (receiver.clamp, 600_000);
+        // The first one begins quick ACKs.
+        arrives(&mut receiver, 0, false);
+        receiver.linux_acks.end_quick();
+        ack(&mut receiver);
+        arrives(&mut receiver, 10, true);
+        assert_eq!((receiver.ack_now, receiver.ack_at), (false, ms(10)));
+        let delay = receiver.ack_timeout();
+        if follows {
+            arrives(&mut receiver, 10, false);
+        } else {
+            receiver.ack_timed_out();
+        }
+        assert!(receiver.ack_now && receiver.ack_timeout() == delay);
+        ack(&mut receiver);
+        // A delayed ACK is not the reader's: what comes next waits longer.
+        arrives(&mut receiver, 20, false);
+        assert!(!receiver.ack_now && receiver.ack_at > ms(20));
+        let delay = receiver.ack_timeout();
+        receiver.ack_timed_out();
+        assert_eq!(receiver.ack_timeout(), delay * 2);
+    }
+}

@@ -610,10 +610,13 @@ impl Sender {
             // The writer continues while a third is free.
             SpaceRule::Segments | SpaceRule::Tuned if self.writing.notsent_lowat().is_none() => {
                 let room = self.room_for_small_writes();
-                // Half of the peer's window is no more than a write that sets PSH at its end alone;
-                // what is written before that is known, is looked at then.
-                let half = self.sequence.max_window() / 2;
-                let room = if half > 0 && self.config.transfer.marks_writes() { room.min(half) } else { room };
+                // Half of the peer's window is no more than a write that sets PSH at its end alone. The
+                // first window, in a SYN, is not scaled.
+                let half = match self.sequence.max_window() {
+                    0 => u64::from(u16::MAX) / 2,
+                    window => window / 2,
+                };
+                let room = if self.config.transfer.marks_writes() { room.min(half) } else { room };
                 (room - room % bytes).max(bytes)
             }
             SpaceRule::Segments | SpaceRule::Linux | SpaceRule::Tuned => bytes,

@@ -51,9 +51,11 @@ impl Receiver {
 
     /// The delayed ACK is due.
     pub(crate) fn ack_timed_out(&mut self) {
+        // It was the reader's, in its turn: the timer of `tcp_delack_timer` had not expired.
+        let by_reader = self.is_drained() && self.is_acknowledged_by_reader();
         self.ack_at = Time::NEVER;
         self.ack_now = true;
-        if self.ack_rule == AckRule::Linux && !self.compression.holds() {
+        if self.ack_rule == AckRule::Linux && !self.compression.holds() && !by_reader {
             self.linux_acks.timed_out(self.context.rto);
         }
     }

@@ -1,7 +1,10 @@
 //! Sockets by the rules of Linux 6.1: windows, quick and delayed ACKs, PSH, small segments, the
 //! send buffer.
 
+use ackclock_cc::Needs;
+
 use super::peer::full;
+use super::witness::Witness;
 use super::*;
 use crate::stack::profile::Profile;
 use crate::{TcpInfo, TransferRules, WriteFlags};
@@ -416,6 +419,38 @@ fn psh_is_decided_as_the_application_writes() {
     script.input(syn);
     let ends: Vec<u64> = pushes(&mut script).into_iter().filter_map(|(end, push)| push.then_some(end)).collect();
     assert_eq!(ends, [2001, 7001, 8001]);
+}
+
+#[test]
+fn writes_before_the_handshake_are_told_apart() {
+    // The first window is at most 65,535, half of which is 32,767 = 32 * 1000 + 767: as many small
+    // writes are one; larger ones are not.
+    let rules = Profile::linux_6_1().endpoint.transfer;
+    let script = Script::new(Config { transfer: rules, send_buffer: 600_000, ..config() });
+    let sender = script.endpoint.sender();
+    assert_eq!(
+        [1000, 32_767, 32_768, 131_072].map(|bytes| sender.writes_at_once(bytes)),
+        [32_000, 32_767, 32_768, 131_072]
+    );
+}
+
+#[test]
+fn samples_are_told_before_the_state_reacts() {
+    // tcp_clean_rtx_queue calls pkts_acked before tcp_fastretrans_alert, in every state. An ordinary
+    // ACK has no state to react.
+    let config = Config { mss: 1000, timestamps: false, ..Profile::linux_6_1().endpoint };
+    let witness = Witness::new(10_000, Needs::default());
+    let mut script = witness.open(config);
+    script.write(10_000);
+    script.wait(100);
+    script.ack(1001);
+    let log = witness.take();
+    assert_eq!((log.order.as_str(), log.acks[0].sampled, log.samples.len()), ("A", false, 0));
+    for (reported, order) in [(3001, ""), (5001, "S"), (6001, "")] {
+        script.sack(1001, &[(2001, reported)]);
+        let log = witness.take();
+        assert_eq!((log.order.as_str(), log.samples), (order, vec![0]), "{reported}");
+    }
 }
 
 #[test]

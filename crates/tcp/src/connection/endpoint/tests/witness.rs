@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use ackclock_cc::{Ack, CongestionControl, Flight, Lost, Needs, Sent, Signal, Verdict, Window};
-use ackclock_units::Rate;
+use ackclock_units::{Rate, Span};
 
 use super::*;
 
@@ -13,6 +13,8 @@ pub(super) struct Log {
     pub(super) acks: Vec<Ack>,
     pub(super) losses: Vec<Lost>,
     pub(super) sent: Vec<Sent>,
+    /// For each sample the number of calls before it.
+    pub(super) samples: Vec<usize>,
     /// `L` for a loss told, `S` for a signal, `A` for an ACK.
     pub(super) order: String,
 }
@@ -108,6 +110,12 @@ impl CongestionControl for Witness {
         if !matches!(signal, Signal::RecoveryEnd | Signal::IdleRestart) {
             self.shared.lock().unwrap().log.order.push('S');
         }
+    }
+
+    fn on_sample(&mut self, _f: &Flight, _rtt: Span, _cwnd: u64) {
+        let mut shared = self.shared.lock().unwrap();
+        let before = shared.log.order.len();
+        shared.log.samples.push(before);
     }
 
     fn on_lost(&mut self, _f: &Flight, lost: &Lost) {
