@@ -156,6 +156,9 @@ def test_a_directory_is_that_of_the_command_line(tmp_path: Path, command_line: C
     fewer = ackclock.read(tmp_path / "theirs")
     assert isinstance(fewer, ackclock.StoredSweep)
     assert fewer.dataset("flows").count_rows() == len(fewer.frame) < rows
+    assert fewer[-1].json == fewer[len(fewer) - 1].json
+    with pytest.raises(IndexError):
+        fewer[len(fewer)]
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

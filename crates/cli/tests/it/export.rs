@@ -328,9 +328,10 @@ fn packet_pairs_measure_what_the_sender_does() {
             let (pair, sample) = (rtts[(rtts.len() as f64 * share) as usize], of_sender[name].as_f64().unwrap());
             assert!((pair / sample - 1.0).abs() < 0.03, "{flow} {name}: {pair} {sample}");
         }
-        // The pair of the handshake is no sample of data.
+        // The pair of the handshake is no sample of data, and that of the shortest round trip may fall
+        // within another pair.
         let least = of_sender["min"].as_f64().unwrap();
-        assert!((40.0..least + 0.001).contains(&rtts[0]), "{} {least}", rtts[0]);
+        assert!((40.0..least * 1.03).contains(&rtts[0]), "{} {least}", rtts[0]);
     }
 }
 

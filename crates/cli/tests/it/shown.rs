@@ -142,7 +142,7 @@ fn keys(block: &str) -> Vec<String> {
         let code = code.split('#').next().unwrap_or_default().trim();
         if code.starts_with('[') && code.ends_with(']') && !code.contains(['=', ',', '"']) {
             let table = code.trim_matches(['[', ']']);
-            is_classes = table.ends_with(".classes");
+            is_classes = table.ends_with(".classes") || table.ends_with(".stages");
             add(table);
             continue;
         }
