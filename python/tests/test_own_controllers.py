@@ -131,6 +131,10 @@ def test_a_contained_controller_is_the_built_in_one() -> None:
             self.copy()
             return verdict
 
+        def on_sample(self, flight: Flight, rtt: int, cwnd: int) -> None:
+            self.inner.on_sample(flight, rtt, cwnd)
+            self.copy()
+
         def on_signal(self, flight: Flight, signal: Signal) -> None:
             self.inner.on_signal(flight, signal)
             self.copy()

@@ -12,7 +12,7 @@ use super::objects::{self, Ack, Arrival, Flight, Lost, PySignal, Sent, Subflow, 
 use super::stream::{self, Stream};
 
 /// The hooks that a subclass may override, by their numbers in [`hook`].
-pub(crate) const HOOKS: [&str; 14] = [
+pub(crate) const HOOKS: [&str; 15] = [
     "on_established",
     "take_over",
     "on_ack",
@@ -27,6 +27,7 @@ pub(crate) const HOOKS: [&str; 14] = [
     "on_sent",
     "pacing_rate",
     "couple",
+    "on_sample",
 ];
 
 /// The numbers of hooks.
@@ -45,6 +46,7 @@ pub(crate) mod hook {
     pub(crate) const SENT: usize = 11;
     pub(crate) const PACING_RATE: usize = 12;
     pub(crate) const COUPLE: usize = 13;
+    pub(crate) const SAMPLE: usize = 14;
 }
 
 /// A window of whole bytes, from 1 to `most`.
@@ -93,6 +95,10 @@ macro_rules! hooks {
 
             fn on_ack(&self, flight: &Flight, ack: &Ack) -> Verdict {
                 self.with(|cc| cc.on_ack(&flight.0, &ack.0)).into()
+            }
+
+            fn on_sample(&self, flight: &Flight, rtt: u64, cwnd: u64) {
+                self.with(|cc| cc.on_sample(&flight.0, ackclock_units::Span::from_nanos(rtt), cwnd));
             }
 
             fn on_signal(&self, flight: &Flight, signal: &PySignal) {

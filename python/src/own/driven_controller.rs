@@ -10,7 +10,7 @@ use ackclock_cc::{
     Sent, Signal, Subflow, Verdict, Window,
 };
 use ackclock_units::outside::interned;
-use ackclock_units::{Random, Rate, Time};
+use ackclock_units::{Random, Rate, Span, Time};
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -206,8 +206,19 @@ impl CongestionControl for DrivenController {
         if !self.overridden(hook::ACK) {
             return self.native(|reno| reno.on_ack(f, ack));
         }
-        let args = |py: Python<'_>| Ok((Py::new(py, objects::Flight(*f))?, Py::new(py, objects::Ack(*ack))?));
+        // A class without the hook takes the sample from the ACK, and so does what it contains.
+        let ack = Ack { sampled: ack.sampled && self.overridden(hook::SAMPLE), ..*ack };
+        let args = |py: Python<'_>| Ok((Py::new(py, objects::Flight(*f))?, Py::new(py, objects::Ack(ack))?));
         self.react(hook::ACK, f, args, verdict).unwrap_or(Verdict::Continue)
+    }
+
+    fn on_sample(&mut self, f: &Flight, rtt: Span, cwnd: u64) {
+        if self.overridden(hook::SAMPLE) {
+            let args = |py: Python<'_>| Ok((Py::new(py, objects::Flight(*f))?, rtt.as_nanos(), cwnd));
+            self.react(hook::SAMPLE, f, args, nothing);
+        } else {
+            self.native(|reno| reno.on_sample(f, rtt, cwnd));
+        }
     }
 
     fn on_signal(&mut self, f: &Flight, signal: Signal) {

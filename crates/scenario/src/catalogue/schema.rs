@@ -201,6 +201,10 @@ pub fn schema(own: &Own) -> Value {
     for found in crawl::all(own).iter() {
         root.at(&found.path).found = Some(found.clone());
     }
+    // A stack may have any controller; a misspelt one of ours has to be seen.
+    for found in crawl::all(Own::NONE).iter().filter(|found| !found.path.ends_with(".host")) {
+        root.at(&found.path).found = Some(found.clone());
+    }
     let mut schema = root.table(&[]);
     let mut definitions = Definitions::default();
     Definitions::parts(&mut schema).for_each(|part| definitions.count(part));
