@@ -49,7 +49,7 @@ pub struct Described {
 }
 
 impl Described {
-    fn of(packet: &impl Queued, number: u64, slot: u32) -> Described {
+    pub(crate) fn of(packet: &impl Queued, number: u64, slot: u32) -> Described {
         Described {
             number,
             bytes: packet.wire_len(),

@@ -15,10 +15,12 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use ackclock_units::{Ecn, Random, Time, configuration};
+use ackclock_units::{Random, Time, configuration};
 
 use crate::change::{fixed, parameters, valid};
 use crate::discipline::Discipline;
+use crate::held::Held;
+use crate::own::Described;
 use crate::tree::LeafSpec;
 use crate::{
     Books, ChangeError, ClassState, Counters, Dequeue, DropReason, Dropped, Drops, Entry, Headers, Probe, QueueDisc,
@@ -74,106 +76,22 @@ impl<Q: LeafSpec> SeriesConfig<Q> {
     }
 }
 
-/// A packet as the queues of a series see it; it waits in a slot of the series.
-#[derive(Clone, Copy, Debug)]
-struct Carried {
-    slot: u32,
-    wire_len: u32,
-    ecn: Ecn,
-    dscp: u8,
-    is_pure_ack: bool,
-    flow_hash: u64,
-    host_hashes: [u64; 2],
-}
-
-impl Queued for Carried {
-    fn wire_len(&self) -> u32 {
-        self.wire_len
+/// Takes a packet out, as the queues have left it.
+fn take<P: Queued>(held: &mut Held<P>, described: &Described) -> Option<Entry<P>> {
+    let mut entry = held.take(described.slot, described.number)?;
+    if described.marked {
+        entry.packet.set_ce();
     }
-
-    fn ecn(&self) -> Ecn {
-        self.ecn
+    if described.dscp != entry.packet.dscp() {
+        entry.packet.wash();
     }
-
-    fn set_ce(&mut self) {
-        self.ecn = Ecn::Ce;
-    }
-
-    fn flow_hash(&self) -> u64 {
-        self.flow_hash
-    }
-
-    fn host_hashes(&self) -> [u64; 2] {
-        self.host_hashes
-    }
-
-    fn dscp(&self) -> u8 {
-        self.dscp
-    }
-
-    fn wash(&mut self) {
-        self.dscp = 0;
-    }
-
-    fn is_pure_ack(&self) -> bool {
-        self.is_pure_ack
-    }
-}
-
-/// Where packets are while they are in the queues.
-#[derive(Debug)]
-struct Slots<P> {
-    entries: Vec<Option<Entry<P>>>,
-    free: Vec<u32>,
-}
-
-impl<P: Queued> Slots<P> {
-    fn put(&mut self, entry: Entry<P>) -> Carried {
-        let packet = &entry.packet;
-        let mut carried = Carried {
-            slot: 0,
-            wire_len: packet.wire_len(),
-            ecn: packet.ecn(),
-            dscp: packet.dscp(),
-            is_pure_ack: packet.is_pure_ack(),
-            flow_hash: packet.flow_hash(),
-            host_hashes: packet.host_hashes(),
-        };
-        carried.slot = match self.free.pop() {
-            Some(slot) => {
-                self.entries[slot as usize] = Some(entry);
-                slot
-            }
-            None => {
-                self.entries.push(Some(entry));
-                self.entries.len() as u32 - 1
-            }
-        };
-        carried
-    }
-
-    fn peek(&self, carried: &Carried) -> Option<&Entry<P>> {
-        self.entries.get(carried.slot as usize)?.as_ref()
-    }
-
-    /// Takes a packet out, as the queues have left it.
-    fn take(&mut self, carried: &Carried) -> Option<Entry<P>> {
-        let mut entry = self.entries.get_mut(carried.slot as usize)?.take()?;
-        self.free.push(carried.slot);
-        if carried.ecn == Ecn::Ce && entry.packet.ecn() != Ecn::Ce {
-            entry.packet.set_ce();
-        }
-        if carried.dscp != entry.packet.dscp() {
-            entry.packet.wash();
-        }
-        Some(entry)
-    }
+    Some(entry)
 }
 
 /// A queue at work.
 #[derive(Debug)]
 struct Working {
-    queue: Box<dyn QueueDisc<Carried>>,
+    queue: Box<dyn QueueDisc<Described>>,
     /// The time at which it is to be asked; not that of the last one, which the link asks.
     due: Time,
 }
@@ -183,9 +101,10 @@ struct Working {
 pub struct Series<P, Q: LeafSpec> {
     config: SeriesConfig<Q>,
     stages: Vec<Working>,
-    slots: Slots<P>,
+    /// The packets, of which the queues have descriptions.
+    held: Held<P>,
     /// What the queues have just discarded.
-    dropped: Drops<Carried>,
+    dropped: Drops<Described>,
     books: Books,
 }
 
@@ -206,7 +125,7 @@ impl<P: Queued, Q: LeafSpec> Series<P, Q> {
         Series {
             stages: config.stages.iter().enumerate().map(working).collect(),
             config,
-            slots: Slots { entries: Vec::new(), free: Vec::new() },
+            held: Held::new(),
             dropped: Drops::new(),
             books: Books::default(),
         }
@@ -221,9 +140,9 @@ impl<P: Queued, Q: LeafSpec> Series<P, Q> {
     fn call<T>(
         &mut self,
         number: usize,
-        arriving: Option<Carried>,
+        arriving: Option<Described>,
         drops: &mut Drops<P>,
-        call: impl FnOnce(&mut dyn QueueDisc<Carried>, &mut Drops<Carried>) -> T,
+        call: impl FnOnce(&mut dyn QueueDisc<Described>, &mut Drops<Described>) -> T,
     ) -> T {
         let queue = &mut self.stages[number].queue;
         let before = *queue.counters();
@@ -231,18 +150,18 @@ impl<P: Queued, Q: LeafSpec> Series<P, Q> {
         let after = *queue.counters();
         let refused = arriving.filter(|_| after.dropped_on_enqueue != before.dropped_on_enqueue);
         if let (Some(packet), None) = (arriving, refused) {
-            self.books.admit(packet.wire_len);
+            self.books.admit(packet.bytes);
         }
         if after.marked != before.marked {
             let marked = after.marked.since(before.marked);
             self.books.follow(&Counters::default(), &Counters { marked, ..Counters::default() });
         }
         for Dropped { packet, reason } in self.dropped.drain(..) {
-            let Some(entry) = self.slots.take(&packet) else { continue };
-            if refused.is_some_and(|refused| refused.slot == packet.slot) {
+            let Some(entry) = take(&mut self.held, &packet) else { continue };
+            if refused.is_some_and(|refused| refused.number == packet.number) {
                 self.books.refuse(entry.packet, reason, drops);
             } else {
-                self.books.take(packet.wire_len);
+                self.books.take(packet.bytes);
                 self.books.discard(entry.packet, reason, drops);
             }
         }
@@ -286,8 +205,10 @@ impl<P: Queued, Q: LeafSpec> Series<P, Q> {
 impl<P: Queued + Send, Q: LeafSpec + Send> QueueDisc<P> for Series<P, Q> {
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>) {
         self.advance(now, drops);
-        let packet = self.slots.put(Entry { packet, enqueued_at: now });
-        self.call(0, Some(packet), drops, |queue, dropped| queue.enqueue(now, packet, dropped));
+        let (number, slot) = self.held.next();
+        let described = Described::of(&packet, number, slot);
+        self.held.put(Entry { packet, enqueued_at: now });
+        self.call(0, Some(described), drops, |queue, dropped| queue.enqueue(now, described, dropped));
         self.stages[0].due = now;
     }
 
@@ -304,9 +225,9 @@ impl<P: Queued + Send, Q: LeafSpec + Send> QueueDisc<P> for Series<P, Q> {
         let last = self.last();
         match self.call(last, None, drops, |queue, dropped| queue.dequeue(now, dropped)) {
             Dequeue::Packet(Entry { packet, .. }) => {
-                self.books.take(packet.wire_len);
-                self.books.release(packet.wire_len);
-                self.slots.take(&packet).map_or(Dequeue::Empty, Dequeue::Packet)
+                self.books.take(packet.bytes);
+                self.books.release(packet.bytes);
+                take(&mut self.held, &packet).map_or(Dequeue::Empty, Dequeue::Packet)
             }
             Dequeue::NotBefore(later) => Dequeue::NotBefore(later.min(self.next_due())),
             Dequeue::Empty if self.books.backlog().packets == 0 => Dequeue::Empty,
@@ -356,7 +277,7 @@ impl<P: Queued + Send, Q: LeafSpec + Send> QueueDisc<P> for Series<P, Q> {
 
     fn peek(&self) -> Option<&Entry<P>> {
         let first = self.stages.iter().rev().find_map(|stage| stage.queue.peek())?;
-        self.slots.peek(&first.packet)
+        self.held.get(first.packet.slot, first.packet.number)
     }
 
     fn books(&self) -> &Books {
@@ -381,7 +302,7 @@ impl<P: Queued + Send, Q: LeafSpec + Send> QueueDisc<P> for Series<P, Q> {
     }
 
     fn purge(&mut self, _now: Time, drops: &mut Drops<P>) {
-        let waiting = self.slots.entries.iter_mut().filter_map(Option::take);
+        let waiting = self.held.take_all().into_iter();
         drops.extend(waiting.map(|entry| Dropped { packet: entry.packet, reason: DropReason::Purge }));
     }
 }

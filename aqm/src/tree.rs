@@ -1,5 +1,5 @@
-//! Classes in a tree, with another discipline in each leaf: the part of HTB, HFSC
-//! and QFQ that is no scheduler.
+//! Classes in a tree, with another discipline in each leaf: the part of HTB, HFSC and QFQ that is no
+//! scheduler.
 //!
 //! A packet belongs to the first leaf, in the order of the classes, whose filter it passes; to the
 //! default class if there is none.

@@ -1,4 +1,4 @@
-use ackclock_units::{Rate, Span};
+use ackclock_units::{Ecn, Rate, Span};
 
 use super::*;
 use crate::stub::{Stub, stub};
