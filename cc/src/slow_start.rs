@@ -43,8 +43,8 @@ impl SlowStart {
     }
 
     /// An ACK with its sample, before it grows the window and whether or not it may; `shortest` is
-    /// the least round-trip time known. Returns whether slow start is over by it: the threshold is then the
-    /// window.
+    /// the least round-trip time known. Returns `true` if slow start is over by it: the threshold is
+    /// then the window.
     #[inline]
     pub(crate) fn observe(
         &mut self,

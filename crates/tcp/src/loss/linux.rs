@@ -149,12 +149,12 @@ impl Sender {
         if self.loss.recovery.probe.is_in_flight() {
             self.on_ack_of_probe(context);
         }
-        let sampled = self.tell_sample(now, progress);
+        self.tell_sample(now, progress);
         let DetectorRules { grows_first, grows_last, .. } = self.loss.detector.rules();
         let tested = grows_first && self.loss.recovery.undo.test_high > 0 && self.test_by_ack(context);
         let grown = grows_first && !self.loss.recovery.in_reduction() && !self.loss.recovery.whole_control && !tested;
         if grown {
-            self.grow(context, delivered, sampled);
+            self.grow(context, delivered);
         }
         self.loss.recovery.resend = Resend::Hold;
         let timer_set = self.loss.is_dubious(context) && self.react(context, &mut delivered);
@@ -170,7 +170,7 @@ impl Sender {
                 self.reduce_window_linux(delivered, advanced && lost == 0);
             }
         } else if grows_last && !grown {
-            self.grow(context, delivered, sampled);
+            self.grow(context, delivered);
         }
     }
 
@@ -246,21 +246,19 @@ impl Sender {
         self.rule_window(now, Ack { acked: progress.acked, delivered, ece, lost, ..Ack::default() });
     }
 
-    /// `pkts_acked`, before the state reacts; until 4.0 only of what is acknowledged. Returns `true`
-    /// if the controller has had the sample, or there is none for it.
-    fn tell_sample(&mut self, now: Time, progress: &Progress) -> bool {
+    /// `pkts_acked`, before the state reacts; until 4.0 only of what is acknowledged.
+    fn tell_sample(&mut self, now: Time, progress: &Progress) {
         let counts = progress.acked > 0 || !self.loss.detector.rules().grows_first;
         if let Some(rtt) = self.latest_sample.filter(|_| counts) {
             let flight = self.flight(now);
             let cwnd = self.cwnd();
             self.cc.on_sample(&flight, rtt, cwnd);
         }
-        true
     }
 
     /// `tcp_cong_avoid` if `tcp_may_raise_cwnd`.
     #[inline]
-    fn grow(&mut self, context: &AckContext, delivered: u64, sampled: bool) {
+    fn grow(&mut self, context: &AckContext, delivered: u64) {
         let AckContext { now, ece, ref progress, .. } = *context;
         let grows = progress.acked > 0 || (progress.sacked_segments > 0 && self.loss.detector.grows_on_sack());
         let reached = |window: Window| window.cwnd >= window.ssthresh;
@@ -271,7 +269,7 @@ impl Sender {
         let bytes = if self.negotiated.sack() { progress.delivered.max(1) } else { progress.acked };
         let bytes = self.grown_by(delivered, bytes);
         let lost = self.loss.board.units_declared_lost() - context.units_lost_before;
-        let ack = Ack { acked: progress.acked, delivered: bytes, sampled, ece, lost, ..Ack::default() };
+        let ack = Ack { acked: progress.acked, delivered: bytes, sampled: true, ece, lost, ..Ack::default() };
         if self.config.transfer.loss.grows_within_burst {
             self.grow_within_burst(now, ack);
         } else {
