@@ -249,7 +249,7 @@ impl Receiver {
 
     /// Bytes that arrived, what lies beyond gaps included.
     pub fn received(&self) -> u64 {
-        self.delivered() + self.reassembly.ranges().map(|(left, right)| right - left).sum::<u64>()
+        self.delivered() + self.reassembly.held()
     }
 
     /// Bytes in order that the application has not read.
@@ -461,7 +461,7 @@ impl Receiver {
 
     /// Adds a range beyond a gap.
     fn insert(&mut self, left: u64, right: u64) -> Arrived {
-        if self.reassembly.insert(left, right) {
+        if self.reassembly.insert(left, right, self.buffer_memory()) {
             if self.tuned.is_some() {
                 self.tune_beyond_gap();
             }

@@ -3,7 +3,42 @@
 
 use std::collections::VecDeque;
 
+use crate::stack::tuning::OVERHEAD;
+
 pub(super) type Range = (u64, u64);
+
+/// Segments that share a buffer: `MAX_SKB_FRAGS` is 17, and a segment in 22 lies in two
+/// pages of 32 KiB (`sk_page_frag_refill`).
+const COALESCED: u64 = 16;
+
+/// The memory of segments next to each other in a buffer of fixed size, where as many as a buffer
+/// has fragments may share one overhead.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct BufferMemory {
+    /// Bytes that share one overhead, 0 if segments do not.
+    shared: u64,
+}
+
+impl BufferMemory {
+    /// Of segments of `segment` bytes.
+    pub(super) fn new(coalesces: bool, segment: u32) -> BufferMemory {
+        BufferMemory { shared: if coalesces { COALESCED * u64::from(segment) } else { 0 } }
+    }
+
+    /// The memory of `bytes` bytes, no more than was counted on.
+    #[inline]
+    pub(super) fn of(self, bytes: u64) -> u64 {
+        if bytes == 0 || self.shared == 0 {
+            return 2 * bytes;
+        }
+        let buffers = if bytes <= self.shared { 1 } else { bytes.div_ceil(self.shared) };
+        (bytes + OVERHEAD * buffers).min(2 * bytes)
+    }
+
+    fn of_range(self, (left, right): Range) -> u64 {
+        self.of(right - left)
+    }
+}
 
 /// Left edges that are remembered in order of arrival: as many as a SACK option has blocks.
 const RECENT: usize = 4;
@@ -19,6 +54,11 @@ pub(super) struct Reassembly {
     recent_len: usize,
     /// The duplicate to report first in the next ACK (RFC 2883).
     duplicate: Option<Range>,
+    /// Units in all ranges.
+    held: u64,
+    /// The memory of all ranges, counted by `buffers`.
+    memory: u64,
+    buffers: BufferMemory,
 }
 
 impl Reassembly {
@@ -41,12 +81,36 @@ impl Reassembly {
     /// Units held.
     #[inline]
     pub(super) fn held(&self) -> u64 {
-        if self.is_empty() { 0 } else { self.held_beyond() }
+        self.held
     }
 
-    #[inline(never)]
-    fn held_beyond(&self) -> u64 {
-        self.ranges().map(|(left, right)| right - left).sum()
+    /// The memory of what is held.
+    #[inline]
+    pub(super) fn memory(&self, buffers: BufferMemory) -> u64 {
+        if buffers == self.buffers { self.memory } else { self.counted(buffers) }
+    }
+
+    #[cold]
+    fn counted(&self, buffers: BufferMemory) -> u64 {
+        self.ranges().map(|range| buffers.of_range(range)).sum()
+    }
+
+    /// From here on memory is counted by `buffers`.
+    #[inline]
+    fn count_by(&mut self, buffers: BufferMemory) {
+        if buffers != self.buffers {
+            (self.memory, self.buffers) = (self.counted(buffers), buffers);
+        }
+    }
+
+    fn book(&mut self, range: Range) {
+        self.held += range.1 - range.0;
+        self.memory += self.buffers.of_range(range);
+    }
+
+    fn unbook(&mut self, range: Range) {
+        self.held -= range.1 - range.0;
+        self.memory -= self.buffers.of_range(range);
     }
 
     /// Returns `true` if all of `left..right`, which lies beyond the gap, has arrived.
@@ -88,17 +152,22 @@ impl Reassembly {
             }
             right = right.max(range_right);
             self.ranges.pop_front();
+            self.unbook((range_left, range_right));
             self.forget(range_left);
         }
         right
     }
 
-    /// Adds a range beyond the gap. False if all of it had arrived before.
-    pub(super) fn insert(&mut self, left: u64, right: u64) -> bool {
+    /// Adds a range beyond the gap to buffers with this memory. False if all of it had arrived
+    /// before.
+    pub(super) fn insert(&mut self, left: u64, right: u64, buffers: BufferMemory) -> bool {
+        self.count_by(buffers);
         // Mostly it follows the highest one.
         if let Some(last) = self.ranges.back_mut().filter(|last| last.1 == left) {
-            last.1 = right;
             let edge = last.0;
+            last.1 = right;
+            self.unbook((edge, left));
+            self.book((edge, right));
             if self.recent_len == 0 || self.recent[0] != edge {
                 self.touch(edge);
             }
@@ -126,9 +195,11 @@ impl Reassembly {
             }
             merged_left = merged_left.min(range_left);
             merged_right = merged_right.max(range_right);
+            self.unbook((range_left, range_right));
             self.forget(range_left);
             last += 1;
         }
+        self.book((merged_left, merged_right));
         if last == first {
             self.ranges.insert(first, (left, right));
         } else {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
+use super::reassembly::BufferMemory;
 use super::*;
 use crate::QuickAcks;
 
@@ -546,6 +547,7 @@ proptest! {
                     prop_assert_eq!(receiver.next, model.next());
                     let ranges = model.ranges();
                     prop_assert_eq!(receiver.reassembly.ranges().collect::<Vec<_>>(), ranges.clone());
+                    prop_assert_eq!(receiver.reassembly.held(), ranges.iter().map(|(left, right)| right - left).sum::<u64>());
                     prop_assert!(receiver.ack_now || (arrived == Arrived::InOrder && ranges.is_empty() && known.is_none()));
                     check_blocks(&receiver, room, dsack, known, &ranges, left)?;
                 }
@@ -676,5 +678,28 @@ fn the_reader_comes_after_all_that_arrives_at_the_time() {
         let delay = receiver.ack_timeout();
         receiver.ack_timed_out();
         assert_eq!(receiver.ack_timeout(), delay * 2);
+    }
+}
+
+proptest! {
+    /// The memory of ranges is that of each, however they came about and whatever it was counted by.
+    #[test]
+    fn memory_is_counted_as_ranges_change(
+        arrivals in proptest::collection::vec((1u64..200, 1u64..40, 1000u32..1460), 1..60),
+        next in 1u64..200,
+    ) {
+        let mut reassembly = Reassembly::default();
+        for (left, segments, segment) in arrivals {
+            let buffers = BufferMemory::new(segment % 2 == 0, segment - segment % 100);
+            reassembly.insert(left * 1448, (left + segments) * 1448, buffers);
+            for buffers in [buffers, BufferMemory::default(), BufferMemory::new(true, 1460)] {
+                let each = reassembly.ranges().map(|(left, right)| buffers.of(right - left)).sum::<u64>();
+                prop_assert_eq!(reassembly.memory(buffers), each);
+            }
+        }
+        reassembly.advance(next * 1448);
+        let buffers = BufferMemory::new(true, 1460);
+        let each = reassembly.ranges().map(|(left, right)| buffers.of(right - left)).sum::<u64>();
+        prop_assert_eq!(reassembly.memory(buffers), each);
     }
 }

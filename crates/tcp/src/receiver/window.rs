@@ -15,7 +15,8 @@ use ackclock_packet::{Flags, Segment};
 use ackclock_units::Time;
 
 use super::Receiver;
-use crate::stack::tuning::{OVERHEAD, received_size};
+use super::reassembly::BufferMemory;
+use crate::stack::tuning::received_size;
 use crate::{StateRules, WindowRule};
 
 /// The largest window field.
@@ -26,9 +27,6 @@ const MAX_SHIFT: u8 = 14;
 const MIN_BUFFER: u64 = 2304;
 /// The least payload that lets Linux's window grow (`tcp_event_data_recv`).
 pub(super) const LEAST_GROWING: u32 = 128;
-/// Segments that share a buffer: `MAX_SKB_FRAGS` is 17, and a segment in 22 lies in two
-/// pages of 32 KiB (`sk_page_frag_refill`).
-const COALESCED: u64 = 16;
 /// `TCP_INIT_CWND`.
 const LINUX_FIRST_COPY: u64 = 10;
 
@@ -403,20 +401,15 @@ impl Receiver {
         if self.tuned.is_some() {
             return self.window_of(self.buffer.saturating_sub(self.memory_held()));
         }
-        let memory = |(left, right)| self.shared_memory(right - left);
-        let beyond: u64 = if self.has_gap() { self.reassembly.ranges().map(memory).sum() } else { 0 };
-        self.space.saturating_sub((self.shared_memory(self.unread_at_ack()) + beyond) / 2)
+        let buffers = self.buffer_memory();
+        let beyond = if self.has_gap() { self.reassembly.memory(buffers) } else { 0 };
+        self.space.saturating_sub((buffers.of(self.unread_at_ack()) + beyond) / 2)
     }
 
-    /// The memory of `bytes` bytes of segments next to each other in a buffer of fixed size, where
-    /// as many as a buffer has fragments may share one overhead; no more than was counted on.
-    fn shared_memory(&self, bytes: u64) -> u64 {
-        if bytes == 0 || !self.coalesces {
-            return 2 * bytes;
-        }
-        let most = COALESCED * u64::from(self.peer_segment);
-        let buffers = if bytes <= most { 1 } else { bytes.div_ceil(most) };
-        (bytes + OVERHEAD * buffers).min(2 * bytes)
+    /// The memory of segments in a buffer of fixed size.
+    #[inline]
+    pub(super) fn buffer_memory(&self) -> BufferMemory {
+        BufferMemory::new(self.coalesces, self.peer_segment)
     }
 
     /// The memory of what is held (`sk_rmem_alloc`).

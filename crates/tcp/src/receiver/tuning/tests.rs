@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::receiver::Receiver;
+use crate::receiver::reassembly::BufferMemory;
 use crate::{DelayedAck, TransferRules, WindowRule};
 
 /// An MSS of 1460, of which timestamps take 12.
@@ -126,7 +127,7 @@ fn what_waits_behind_a_gap_takes_memory() {
     let mut receiver = tuned(TuningRules::LINUX_6_1, 131_072);
     assert_eq!(receiver.free_space(), 65_536);
     receiver.peer_segment = SEGMENT as u32;
-    receiver.reassembly.insert(10_000, 10_000 + 10 * SEGMENT);
+    receiver.reassembly.insert(10_000, 10_000 + 10 * SEGMENT, BufferMemory::default());
     // Ten packets of 2304 bytes; half of the rest is for data.
     assert_eq!(receiver.free_space(), (131_072 - 23_040) / 2);
 }
