@@ -11,10 +11,13 @@ use std::process::ExitCode;
 
 use ackclock_benches::callgrind::{self, Case, Counts};
 use ackclock_benches::table;
-use ackclock_benches::topology::{Bulk, CUBIC, NEWRENO, Queue};
+use ackclock_benches::topology::{Bulk, CUBIC, NEWRENO, Queue, overshoot};
 
 /// The profiles that have a table: packages and published numbers, and `.ci/run`.
 const PROFILES: [&str; 2] = [callgrind::SHIPPED, "dev"];
+
+/// The window in packets of the runs with one large loss.
+const WIDE: u64 = 10_000;
 
 /// The table of a profile.
 fn path(profile: &str) -> String {
@@ -49,6 +52,11 @@ fn cases(profile: &str) -> Vec<Case> {
     {
         let name = format!("{flows} {} {}, {gbit} Gbit/s, drop-tail {limit}", NEWRENO.0, NEWRENO.1);
         case(name, Bulk::shared(flows, NEWRENO, 1000 * gbit, Queue::DropTail(limit)), durations);
+    }
+    // Its cost for a packet is not to grow with the window.
+    for host in [NEWRENO.0, CUBIC.0] {
+        let scenarios = ["200ms", "1200ms"].map(|duration| overshoot(host, WIDE, duration));
+        cases.push(Case { name: format!("1 {host} newreno, half of {WIDE} packets lost"), scenarios });
     }
     cases
 }

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use ackclock_benches::topology::overshoot;
 use ackclock_scenario::Scenario;
 use ackclock_sim::spec::RunSpec;
 use ackclock_trace::Summary;
@@ -40,31 +41,6 @@ path  = ["bottleneck"]
 bytes = "10MB"
 "#;
 
-/// Slow start into a queue of half the window, which loses about every second packet of a window of
-/// `segments`.
-fn overshoot(host: &str, segments: u64) -> String {
-    let (rate, buffer, limit) = (segments * 1514 * 8 * 20, 4 * segments * 1460, segments / 2);
-    format!(
-        r#"
-schema = 1
-run    = {{ duration = "1200ms" }}
-
-[links.bottleneck]
-rate  = "{rate}bit"
-delay = "25ms"
-queue = {{ kind = "pfifo", limit = "{limit}p" }}
-
-[[flows]]
-id             = "flow"
-path           = ["bottleneck"]
-host           = "{host}"
-cc             = "newreno"
-send_buffer    = "{buffer}B"
-receive_buffer = "{buffer}B"
-"#
-    )
-}
-
 fn spec(text: &str) -> RunSpec {
     Scenario::parse("bench", text.as_bytes(), &[]).unwrap_or_else(|error| panic!("{}", error.render(false))).spec(0)
 }
@@ -89,7 +65,7 @@ fn recovery(c: &mut Criterion) {
     group.sample_size(10);
     for host in ["rfc", "freebsd-14", "windows-7", "linux-4.0", "linux-6.1"] {
         for segments in [1_000, 10_000, 100_000] {
-            let spec = spec(&overshoot(host, segments));
+            let spec = spec(&overshoot(host, segments, "1200ms"));
             let summary = run(&spec);
             let lost = summary.flows[0].sent.retransmitted_packets;
             assert!(lost > segments / 4, "{host}: {lost} packets sent again at a window of {segments}");

@@ -90,3 +90,28 @@ impl Bulk {
         text
     }
 }
+
+/// NewReno's slow start into a queue of half the window, which loses about every second packet of a
+/// window of `segments`.
+pub fn overshoot(host: &str, segments: u64, duration: &str) -> String {
+    let (rate, buffer, limit) = (segments * 1514 * 8 * 20, 4 * segments * 1460, segments / 2);
+    format!(
+        r#"
+schema = 1
+run    = {{ duration = "{duration}" }}
+
+[links.bottleneck]
+rate  = "{rate}bit"
+delay = "25ms"
+queue = {{ kind = "pfifo", limit = "{limit}p" }}
+
+[[flows]]
+id             = "flow"
+path           = ["bottleneck"]
+host           = "{host}"
+cc             = "newreno"
+send_buffer    = "{buffer}B"
+receive_buffer = "{buffer}B"
+"#
+    )
+}
