@@ -106,11 +106,11 @@ pub struct Receiver {
 
     // Counts that are seldom asked for.
     /// Data segments that brought nothing new.
-    duplicate_segments: u64,
+    duplicate_segments: u32,
+    /// The window that was offered first.
+    first_window: u32,
     /// The first stream offset whose bytes were not those of the stream, or [`NO_ERROR`].
     integrity_error: u64,
-    /// The window that was offered first.
-    first_window: u64,
     /// The state of a buffer that is tuned.
     tuned: Option<Box<Tuned>>,
 }
@@ -148,7 +148,7 @@ impl Receiver {
             unread_segments: 0,
             mss: 1460,
             clamp: 0,
-            first_window: buffer,
+            first_window: u32::try_from(buffer).unwrap_or(u32::MAX),
             last_window: 0,
             tuned: None,
         }
@@ -350,7 +350,7 @@ impl Receiver {
 
     /// Data segments that brought nothing new.
     pub fn duplicate_segments(&self) -> u64 {
-        self.duplicate_segments
+        self.duplicate_segments.into()
     }
 
     /// Compares the payload of a segment that begins at `left` with its place in the stream.

@@ -9,20 +9,20 @@ pub(super) type Range = (u64, u64);
 
 /// Segments that share a buffer: `MAX_SKB_FRAGS` is 17, and a segment in 22 lies in two
 /// pages of 32 KiB (`sk_page_frag_refill`).
-const COALESCED: u64 = 16;
+const COALESCED: u32 = 16;
 
 /// The memory of segments next to each other in a buffer of fixed size, where as many as a buffer
 /// has fragments may share one overhead.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct BufferMemory {
     /// Bytes that share one overhead, 0 if segments do not.
-    shared: u64,
+    shared: u32,
 }
 
 impl BufferMemory {
     /// Of segments of `segment` bytes.
     pub(super) fn new(coalesces: bool, segment: u32) -> BufferMemory {
-        BufferMemory { shared: if coalesces { COALESCED * u64::from(segment) } else { 0 } }
+        BufferMemory { shared: if coalesces { COALESCED.saturating_mul(segment) } else { 0 } }
     }
 
     /// The memory of `bytes` bytes, no more than was counted on.
@@ -31,7 +31,8 @@ impl BufferMemory {
         if bytes == 0 || self.shared == 0 {
             return 2 * bytes;
         }
-        let buffers = if bytes <= self.shared { 1 } else { bytes.div_ceil(self.shared) };
+        let shared = u64::from(self.shared);
+        let buffers = if bytes <= shared { 1 } else { bytes.div_ceil(shared) };
         (bytes + OVERHEAD * buffers).min(2 * bytes)
     }
 
@@ -51,11 +52,9 @@ pub(super) struct Reassembly {
     /// Left edges of the ranges most recently added to, newest first: the order of SACK blocks (RFC
     /// 2018 section 4).
     recent: [u64; RECENT],
-    recent_len: usize,
-    /// The duplicate to report first in the next ACK (RFC 2883).
-    duplicate: Option<Range>,
-    /// Units in all ranges.
-    held: u64,
+    recent_len: u8,
+    /// The duplicate to report first in the next ACK (RFC 2883), empty if there is none.
+    duplicate: Range,
     /// The memory of all ranges, counted by `buffers`.
     memory: u64,
     buffers: BufferMemory,
@@ -81,7 +80,7 @@ impl Reassembly {
     /// Units held.
     #[inline]
     pub(super) fn held(&self) -> u64 {
-        self.held
+        self.memory(BufferMemory::default()) / 2
     }
 
     /// The memory of what is held.
@@ -104,12 +103,10 @@ impl Reassembly {
     }
 
     fn book(&mut self, range: Range) {
-        self.held += range.1 - range.0;
         self.memory += self.buffers.of_range(range);
     }
 
     fn unbook(&mut self, range: Range) {
-        self.held -= range.1 - range.0;
         self.memory -= self.buffers.of_range(range);
     }
 
@@ -126,18 +123,25 @@ impl Reassembly {
     /// The duplicate that waits to be reported.
     #[inline]
     pub(super) fn duplicate(&self) -> Option<Range> {
-        self.duplicate
+        (self.duplicate.1 > 0).then_some(self.duplicate)
     }
 
     /// `range` has arrived again, below the gap.
     pub(super) fn repeated(&mut self, range: Range) {
-        self.duplicate = Some(range);
+        self.duplicate = range;
+    }
+
+    /// `range` has arrived again, beyond what is reported if there is something.
+    fn repeated_first(&mut self, range: Range) {
+        if self.duplicate.1 == 0 {
+            self.duplicate = range;
+        }
     }
 
     /// An ACK has left: duplicates are reported once.
     #[inline]
     pub(super) fn reported(&mut self) {
-        self.duplicate = None;
+        self.duplicate = (0, 0);
     }
 
     /// Everything below `right` has arrived: where the next gap begins.
@@ -148,7 +152,7 @@ impl Reassembly {
             }
             if range_left < right {
                 let known = (range_left, right.min(range_right));
-                self.duplicate.get_or_insert(known);
+                self.repeated_first(known);
             }
             right = right.max(range_right);
             self.ranges.pop_front();
@@ -186,12 +190,12 @@ impl Reassembly {
                 break;
             }
             if range_left <= left && right <= range_right {
-                self.duplicate = Some((left, right));
+                self.duplicate = (left, right);
                 self.touch(range_left);
                 return false;
             }
             if range_left < right && left < range_right {
-                self.duplicate.get_or_insert((left.max(range_left), right.min(range_right)));
+                self.repeated_first((left.max(range_left), right.min(range_right)));
             }
             merged_left = merged_left.min(range_left);
             merged_right = merged_right.max(range_right);
@@ -212,7 +216,7 @@ impl Reassembly {
 
     /// The ranges most recently added to, newest first.
     pub(super) fn recent(&self) -> impl Iterator<Item = Range> + '_ {
-        self.recent[..self.recent_len].iter().filter_map(|&left| {
+        self.recent[..usize::from(self.recent_len)].iter().filter_map(|&left| {
             let only = self.ranges.len() == 1;
             let at = if only { 0 } else { self.ranges.partition_point(|&(range_left, _)| range_left < left) };
             self.ranges.get(at).copied()
@@ -227,7 +231,7 @@ impl Reassembly {
             push(range);
             left -= 1;
         }
-        let recent = &self.recent[..self.recent_len];
+        let recent = &self.recent[..usize::from(self.recent_len)];
         if self.ranges.len() > recent.len() {
             self.ranges
                 .iter()
@@ -243,12 +247,12 @@ impl Reassembly {
         self.forget(left);
         self.recent.copy_within(0..RECENT - 1, 1);
         self.recent[0] = left;
-        self.recent_len = (self.recent_len + 1).min(RECENT);
+        self.recent_len = (self.recent_len + 1).min(RECENT as u8);
     }
 
     fn forget(&mut self, left: u64) {
-        if let Some(at) = self.recent[..self.recent_len].iter().position(|&edge| edge == left) {
-            self.recent.copy_within(at + 1..self.recent_len, at);
+        if let Some(at) = self.recent[..usize::from(self.recent_len)].iter().position(|&edge| edge == left) {
+            self.recent.copy_within(at + 1..usize::from(self.recent_len), at);
             self.recent_len -= 1;
         }
     }

@@ -62,7 +62,7 @@ impl Receiver {
 
     /// The window that was offered first.
     pub(crate) fn first_window(&self) -> u64 {
-        self.first_window
+        self.first_window.into()
     }
 
     /// The window scale that makes the whole buffer expressible (RFC 7323 section 2.3).
@@ -128,7 +128,7 @@ impl Receiver {
     pub(crate) fn begin(&mut self, shift: u8, mss: u32, segment: u32, offered: u64) {
         self.shift = shift;
         self.mss = mss;
-        self.first_window = offered;
+        self.first_window = u32::try_from(offered).unwrap_or(u32::MAX);
         self.last_window = offered;
         if self.window_rule != WindowRule::Rfc {
             self.announced = self.next + offered;
@@ -148,7 +148,8 @@ impl Receiver {
                 }
                 let grows = self.tuned.is_some() || self.linux_acks.policy.growth_from > 0;
                 self.grown = if grows { offered.min(self.clamp) } else { self.clamp };
-                self.first_window = offered.min(self.grown).min(LINUX_FIRST_COPY * segment);
+                let first = offered.min(self.grown).min(LINUX_FIRST_COPY * segment);
+                self.first_window = u32::try_from(first).unwrap_or(u32::MAX);
             }
             WindowRule::FreeBsd { .. } => {
                 if self.buffer > u64::from(mss) {
@@ -406,10 +407,10 @@ impl Receiver {
         self.space.saturating_sub((buffers.of(self.unread_at_ack()) + beyond) / 2)
     }
 
-    /// The memory of segments in a buffer of fixed size.
+    /// The memory of segments in a buffer of fixed size; in one that is tuned, bytes count.
     #[inline]
     pub(super) fn buffer_memory(&self) -> BufferMemory {
-        BufferMemory::new(self.coalesces, self.peer_segment)
+        BufferMemory::new(self.coalesces && self.tuned.is_none(), self.peer_segment)
     }
 
     /// The memory of what is held (`sk_rmem_alloc`).

@@ -71,6 +71,8 @@ pub(crate) struct Queue {
     pub(crate) buffer: u64,
     /// In order.
     marks: VecDeque<Mark>,
+    /// The first of them that no segment reaches over, `u64::MAX` if there is none.
+    next_end: u64,
     /// Where the buffer begins that was filled last.
     tail: u64,
     /// Where PSH was set last (`pushed_seq`).
@@ -95,7 +97,7 @@ pub(crate) struct Queue {
 impl Queue {
     /// Empty, with room for `buffer` bytes.
     pub(crate) fn new(buffer: u64) -> Queue {
-        Queue { buffer, pushed: 1, next_push: u64::MAX, ..Queue::default() }
+        Queue { buffer, pushed: 1, next_end: u64::MAX, next_push: u64::MAX, ..Queue::default() }
     }
 
     /// SO_SNDBUF by a host's rule.
@@ -116,6 +118,9 @@ impl Queue {
     fn mark(&mut self, at: u64, end: End) {
         if !self.marks.back().is_some_and(|mark| mark.at == at && mark.end == end) {
             self.marks.push_back(Mark { at, end });
+            if end != End::Write {
+                self.next_end = self.next_end.min(at);
+            }
         }
     }
 
@@ -136,7 +141,7 @@ impl Queue {
     /// Number of `available` bytes from `seq` on that a segment may have at most: no more than the
     /// record that they begin with.
     pub(crate) fn of_record(&self, seq: u64, available: u64) -> u64 {
-        if self.marks.is_empty() { available } else { available.min(self.buffer_end(seq).saturating_sub(seq)) }
+        available.min(self.buffer_end(seq) - seq)
     }
 
     fn ends_record(&self, at: u64) -> bool {
@@ -145,6 +150,10 @@ impl Queue {
 
     /// The end of the buffer that begins at or reaches over `seq`, if it is not the last one.
     fn buffer_end(&self, seq: u64) -> u64 {
+        if seq < self.next_end { self.next_end } else { self.end_after(seq) }
+    }
+
+    fn end_after(&self, seq: u64) -> u64 {
         self.marks.iter().find(|mark| mark.end != End::Write && mark.at > seq).map_or(u64::MAX, |mark| mark.at)
     }
 
@@ -162,6 +171,9 @@ impl Queue {
         let mut push = false;
         while self.marks.front().is_some_and(|mark| mark.at <= seq) {
             push |= self.marks.pop_front().is_some_and(|mark| mark.at == seq && mark.end == End::Write);
+        }
+        if self.next_end <= seq {
+            self.next_end = self.end_after(seq);
         }
         self.find_next_push();
         push
@@ -210,7 +222,7 @@ impl Sender {
     /// The next segment by Linux's rules, of `available` unsent bytes and a window of `window`.
     pub(crate) fn cut(&self, available: u64, window: u64) -> Result<Cut, NoSegment> {
         let nxt = self.sequence.nxt();
-        let whole = available.min(self.queue.buffer_end(nxt).saturating_sub(nxt));
+        let whole = available.min(self.queue.buffer_end(nxt) - nxt);
         // A burst that begins with a full segment may end with a small one that fills the peer's
         // window.
         let burst = self.queue.burst_end.checked_sub(nxt).filter(|&rest| rest > 0);
@@ -243,7 +255,7 @@ impl Sender {
         let (seq, mss) = (self.sequence.nxt(), u64::from(self.full_payload()));
         let end = seq + u64::from(cut.payload);
         if seq >= self.queue.burst_end {
-            let whole = available.min(self.queue.buffer_end(seq).saturating_sub(seq));
+            let whole = available.min(self.queue.buffer_end(seq) - seq);
             let (burst, rest) = self.burst_of(0, whole.min(window));
             let burst = if rest > 0 && self.waits(rest) { burst - rest } else { burst };
             self.queue.burst_end = end.max(seq + burst);
@@ -320,7 +332,7 @@ impl Sender {
     /// The peer's window is known: PSH in the writes that came before.
     pub(crate) fn mark_early_writes(&mut self) {
         let mut from = 1;
-        self.queue.pushed = from;
+        (self.queue.pushed, self.queue.next_end) = (from, u64::MAX);
         for Mark { at, .. } in std::mem::take(&mut self.queue.marks) {
             self.mark_write(from, at);
             from = at;

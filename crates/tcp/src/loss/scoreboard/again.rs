@@ -8,6 +8,11 @@ use super::sent::Again;
 use super::{Scoreboard, Sent};
 use crate::Stamp;
 
+/// Returns `true` if a segment was sent once, and is not lost.
+fn is_open_original(sent: &Sent) -> bool {
+    !sent.ever_resent() && !sent.lost && !sent.unlisted()
+}
+
 impl Scoreboard {
     /// Everything below `ack` is acknowledged.
     #[cold]
@@ -85,35 +90,55 @@ impl Scoreboard {
         longest
     }
 
-    /// Finds lost segments among those that were sent once, which are in order of time. Waiting
-    /// segments are looked at every time, as in Linux.
+    /// Finds lost segments among those that were sent once, which are in order of time: once one has
+    /// to wait, the youngest of them waits longest.
     fn find_originals(&mut self, newest: (Stamp, u64), now: Time, wait: Span, found: &mut Vec<u64>) -> Option<Span> {
-        let mut longest = None;
         let mut position = self.originals_from.max(self.entries.base());
-        self.originals_from = position;
+        let mut longest = None;
         while let Some(&sent) = self.at(position) {
             self.step();
             let mut steps = 1;
             if sent.sacked {
                 steps = self.run_of_sacked((position - self.entries.base()) as usize) as u64;
-            } else if !sent.ever_resent() && !sent.lost && !sent.unlisted() {
+            } else if is_open_original(&sent) {
                 if (sent.stamp(), sent.end()) >= newest {
                     // All further segments were sent later still, or again.
                     break;
                 }
                 let age = now.since(sent.sent_at);
-                if age >= wait {
-                    found.push(position);
-                } else {
-                    longest = longest.max(Some(wait - age));
+                if age < wait {
+                    longest = Some(wait - now.since(self.youngest_original(newest, position)));
+                    break;
                 }
+                found.push(position);
             }
             position += steps;
-            if longest.is_none() {
-                self.originals_from = position;
+        }
+        self.originals_from = position;
+        longest
+    }
+
+    /// When the last of the segments was sent that were sent once and before `newest`, of which
+    /// there is one at `first`.
+    fn youngest_original(&mut self, newest: (Stamp, u64), first: u64) -> Time {
+        // If `newest` was sent once as well, no segment beyond it was sent before it.
+        let mut position = self.position_of(newest.1).max(first + 1);
+        while let Some(&sent) = self.at(position) {
+            if is_open_original(&sent) && (sent.stamp(), sent.end()) >= newest {
+                break;
+            }
+            self.step();
+            let index = (position - self.entries.base()) as usize;
+            position += if sent.sacked { self.run_of_sacked(index) as u64 } else { 1 };
+        }
+        loop {
+            position -= 1;
+            self.step();
+            let is_before = |sent: &&Sent| !sent.sacked && (sent.stamp(), sent.end()) < newest;
+            if let Some(sent) = self.at(position).filter(is_before).filter(|sent| is_open_original(sent)) {
+                return sent.sent_at;
             }
         }
-        longest
     }
 
     /// Finds lost segments among those that were sent again.
