@@ -1,5 +1,7 @@
 //! quinn and noq over simulated networks.
 
+mod live;
+
 use std::ops::ControlFlow;
 
 use ackclock_live::run_virtual;
