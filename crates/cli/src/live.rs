@@ -27,12 +27,12 @@ pub(crate) fn detail<P>(summary: &Summary<P>) -> String {
         let _ = write!(out, "\n{}", commands(&summary.commands));
     }
     if let Some(live) = &summary.live {
+        let mut results = StackResults::default();
+        results.add(live, &[]);
+        for table in results.tables(&[]) {
+            let _ = write!(out, "\n{}", table.render());
+        }
         if summary.clock == "virtual" {
-            let mut results = StackResults::default();
-            results.add(live, &[]);
-            for table in results.tables(&[]) {
-                let _ = write!(out, "\n{}", table.render());
-            }
             return out;
         }
         let _ = write!(out, "\n{}\n", hosts(live));
@@ -88,7 +88,7 @@ fn hosts(live: &LiveSummary) -> String {
     for host in &live.hosts {
         table.row(vec![
             host.id.clone(),
-            host.tun.clone(),
+            host.stack.as_ref().unwrap_or(&host.tun).clone(),
             host.received_packets.to_string(),
             format!("{:.1}", host.received_bytes as f64 / 1e6),
             host.sent_packets.to_string(),

@@ -111,15 +111,16 @@ impl Commands {
     /// cannot be started. A program's own failure is in its summary.
     pub(crate) fn start(
         spec: &LiveSpec,
-        testbed: Arc<Testbed>,
+        testbed: Option<Arc<Testbed>>,
         output: Option<PathBuf>,
     ) -> Result<Commands, LiveError> {
         let zero = now();
         let (control, events) = channel();
         let over = Arc::new(AtomicBool::new(false));
-        if spec.commands.is_empty() {
+        // Only hosts behind devices have programs.
+        let (Some(testbed), false) = (testbed, spec.commands.is_empty()) else {
             return Ok(Commands { control, thread: None, over });
-        }
+        };
         // Programs are asked to end by SIGINT. If this fails they are killed.
         let _ = have_programs_heed_interrupts();
         if let Some(path) = &output {

@@ -87,6 +87,8 @@ pub struct Engine {
     /// Packets and messages for hosts behind devices, in chronological order; those of the same
     /// time in the order in which they were created.
     outgoing: VecDeque<DueOutput>,
+    /// The same for hosts with stacks.
+    inward: VecDeque<DueOutput>,
     /// Buffers of ICMP messages, for reuse.
     used: Vec<Vec<u8>>,
     /// Every packet is completed at its entry, as a wire would carry it.
@@ -108,13 +110,14 @@ pub struct Engine {
 #[derive(Debug)]
 struct HostState {
     counts: LiveHost,
-    /// `None` for a host behind a device.
+    /// `None` for a host behind a device or with a stack.
     in_process: Option<InProcessHost>,
+    has_stack: bool,
     /// The last destination of the host's packets, and the host with that address.
     recent: Option<(IpAddr, usize)>,
 }
 
-/// Output that is due to a host behind a device.
+/// Output that is due to a host behind a device or with a stack.
 #[derive(Debug)]
 enum DueOutput {
     /// A packet that has reached its host.
@@ -139,7 +142,7 @@ enum ReturnedOutput {
     Message(Vec<u8>),
 }
 
-/// A packet for a host behind a device, or several packets in one segment.
+/// A packet for a host behind a device or with a stack, or several packets in one segment.
 #[derive(Debug)]
 pub struct Outgoing<'a> {
     /// The time at which the packet, or the first of several, reached the host.
@@ -174,6 +177,7 @@ impl Engine {
                 ..LiveHost::default()
             },
             in_process: (!spec.is_outside()).then(|| InProcessHost::new(spec)),
+            has_stack: spec.stack.is_some(),
             recent: None,
         };
         let mut addresses: Vec<(IpAddr, usize)> = Vec::new();
@@ -192,6 +196,7 @@ impl Engine {
             buffers,
             limit,
             outgoing: VecDeque::new(),
+            inward: VecDeque::new(),
             used: Vec::new(),
             keeps_whole: false,
             together: Vec::new(),
@@ -208,8 +213,8 @@ impl Engine {
         &mut self.world
     }
 
-    /// Packet counts of each host behind a device so far, including those that were not forwarded,
-    /// by reason.
+    /// Packet counts of each host behind a device or with a stack so far, including those that were
+    /// not forwarded, by reason.
     pub fn hosts(&self) -> impl Iterator<Item = &LiveHost> {
         self.nodes.iter().filter(|node| node.in_process.is_none()).map(|node| &node.counts)
     }
@@ -266,6 +271,17 @@ impl Engine {
         self.buffers.keep(spare);
     }
 
+    /// Sets the packet in the [buffer](Engine::buffer) aside, so that stacks can write theirs there,
+    /// until [`Engine::take_up`].
+    pub(crate) fn set_aside(&mut self) {
+        self.buffers.set_aside();
+    }
+
+    /// Takes up the packet that was set aside.
+    pub(crate) fn take_up(&mut self) {
+        self.buffers.take_up();
+    }
+
     /// Changes link directions at `at`, first doing everything that is due before. Nothing that is
     /// due at `at` or later may have been done.
     ///
@@ -282,9 +298,20 @@ impl Engine {
     /// Does what is due until `now`, up to the next packet for a host behind a device, and returns
     /// that packet; `None` once everything is done.
     pub fn advance(&mut self, now: Time) -> Option<Outgoing<'_>> {
+        self.next(now, false)
+    }
+
+    /// As [`Engine::advance`], up to the next packet for a host with a stack. The two have their own
+    /// order each.
+    pub(crate) fn advance_stacks(&mut self, now: Time) -> Option<Outgoing<'_>> {
+        self.next(now, true)
+    }
+
+    fn next(&mut self, now: Time, for_stacks: bool) -> Option<Outgoing<'_>> {
         self.take_back();
         loop {
-            match self.outgoing.pop_front() {
+            let due = if for_stacks { &mut self.inward } else { &mut self.outgoing };
+            match due.pop_front() {
                 Some(DueOutput::Message { at, node, bytes }) => {
                     self.handed = ReturnedOutput::Message(bytes);
                     return self.outgoing(at, node);
@@ -310,7 +337,12 @@ impl Engine {
 
     /// The time at which something is due next.
     pub fn next_due(&self) -> Time {
-        self.outgoing.front().map_or_else(|| self.world.next_due(), DueOutput::at)
+        self.outgoing.front().map_or_else(|| self.next_inside(), DueOutput::at)
+    }
+
+    /// As [`Engine::next_due`], apart from packets for hosts behind devices.
+    pub(crate) fn next_inside(&self) -> Time {
+        self.inward.front().map_or_else(|| self.world.next_due(), DueOutput::at)
     }
 
     /// Does the next thing that is due by `now`; `false` if there is none.
@@ -320,11 +352,17 @@ impl Engine {
         while let Some(packet) = self.world.outbound() {
             took = true;
             match self.nodes[packet.node].in_process {
-                None => self.outgoing.push_back(DueOutput::Packet(packet)),
+                None => self.queue_of(packet.node).push_back(DueOutput::Packet(packet)),
                 Some(_) => self.answer(packet),
             }
         }
         stepped || took
+    }
+
+    /// The queue of what is due to host `node`.
+    #[inline]
+    fn queue_of(&mut self, node: usize) -> &mut VecDeque<DueOutput> {
+        if self.nodes[node].has_stack { &mut self.inward } else { &mut self.outgoing }
     }
 
     /// Handles a packet that has reached a local host and belongs to no connection.

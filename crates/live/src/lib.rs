@@ -20,7 +20,7 @@
 //! [`Engine`] is the run itself, without devices and without a clock: packets as bytes in, packets
 //! as bytes out, time as an argument. `runner` drives it by the machine's clock ([`run`] with
 //! [`Clock::Real`]), `replay` by a capture ([`Clock::Replay`]), `stacks` by network stacks in this
-//! process ([`Clock::Virtual`]). `router` decrements hop limits,
+//! process ([`Clock::Virtual`]), which the other two call as well. `router` decrements hop limits,
 //! fragments, and writes ICMP messages. `offload` divides segments into packets. `capture` reads
 //! and writes pcapng files. `testbed` creates namespaces, devices and addresses, and removes them;
 //! `commands` starts programs in them.

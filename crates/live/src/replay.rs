@@ -10,6 +10,7 @@ use ackclock_units::{Span, Time};
 use crate::capture::{CaptureDirection, CaptureReader, Captured, Changes, fingerprint};
 use crate::devices;
 use crate::router::{Discard, Header, set_checksum};
+use crate::stacks::Stacks;
 use crate::{ChangeReader, Engine, LiveError, Outcome};
 use check::{ComparedRun, OutputCheck};
 
@@ -23,8 +24,11 @@ const STRIDE: Span = Span::from_millis(100);
 /// Runs `spec` with the arrivals of a capture: packets that hosts sent enter at their time; packets
 /// to hosts are counted and discarded. The replay ends no later than the recorded run did.
 ///
-/// A capture of the same scenario also contains the packets to hosts. If the replay sends anything
-/// else or at another time, it reports this and is not valid.
+/// Hosts with stacks take part as in the recorded run, and the packets that they sent in it are not
+/// needed.
+///
+/// A capture of the same scenario also contains the packets to hosts, and those of stacks. If the
+/// replay sends anything else or at another time, it reports this and is not valid.
 ///
 /// # Errors
 /// The file cannot be opened, or is no capture. An error further into the file ends the run early.
@@ -39,10 +43,13 @@ pub(crate) fn run(
     let same = reader.scenario() == Some(fingerprint(spec));
     let mut engine = Engine::new(spec);
     engine.world().start(&recorders);
+    let check = || OutputCheck::new(nodes.iter().map(|node| node.name.clone()).collect());
     let mut replay = Replay {
         engine,
+        stacks: Stacks::new(spec, &recorders),
+        has_stack: nodes.iter().map(|node| node.stack.is_some()).collect(),
         recorders,
-        check: same.then(|| OutputCheck::new(nodes.iter().map(|node| node.name.clone()).collect())),
+        check: same.then(|| [check(), check()]),
         done: Time::ZERO,
         recorded: None,
         first: None,
@@ -58,9 +65,13 @@ pub(crate) fn run(
 #[derive(Debug)]
 struct Replay<'a> {
     engine: Engine,
+    stacks: Stacks,
+    /// By host.
+    has_stack: Vec<bool>,
     recorders: Recorders<'a>,
-    /// Compares the packets to hosts with the recorded ones, if the scenario is the same.
-    check: Option<OutputCheck>,
+    /// Compare the packets to devices, and those to and from stacks, with the recorded ones, if the
+    /// scenario is the same. The order of one kind relative to the other depends on lateness.
+    check: Option<[OutputCheck; 2]>,
     /// Everything before this time has been done.
     done: Time,
     /// The end of the recorded run.
@@ -79,14 +90,22 @@ impl Replay<'_> {
         while let Some(Captured { at, node, way, bytes, len, changes }) = reader.next()? {
             self.make(changes, path, end)?;
             match way {
+                _ if self.has_stack[node] => {
+                    // Without packets of devices nothing else would make the replay follow.
+                    self.advance(at.min(end))?;
+                    if let Some([_, check]) = &mut self.check {
+                        check.sent(ComparedRun::Recorded, at, node, len, bytes);
+                    }
+                }
                 CaptureDirection::ToHost => {
-                    if let Some(check) = &mut self.check {
+                    if let Some([check, _]) = &mut self.check {
                         check.sent(ComparedRun::Recorded, at, node, len, bytes);
                     }
                 }
                 CaptureDirection::FromHost if at >= end => break,
                 CaptureDirection::FromHost => {
                     self.advance(after(at))?;
+                    self.settle(at)?;
                     let room = self.engine.buffer();
                     let most = room.len().saturating_sub(1);
                     let Some(room) = room.get_mut(..len) else {
@@ -159,10 +178,23 @@ impl Replay<'_> {
                 return Err(wrong("a packet after it comes before it in the file".to_owned()));
             }
             // A packet read a nanosecond earlier may follow: the recorders are called later.
-            self.advance(Time::from_nanos(at.as_nanos().saturating_sub(1)))?;
+            let before = Time::from_nanos(at.as_nanos().saturating_sub(1));
+            self.advance(before)?;
+            self.settle(before)?;
             self.engine.change(*at, &read);
             self.made.extend(set.iter().map(|set| ChangeSummary { at_ns: at.as_nanos(), set: set.clone() }));
         }
+        Ok(())
+    }
+
+    /// Calls stacks for what is due by `until`.
+    fn settle(&mut self, until: Time) -> Result<(), LiveError> {
+        let check = &mut self.check;
+        self.stacks.settle(&mut self.engine, until, &mut self.recorders, &mut |at, node, _, bytes| {
+            if let Some([_, check]) = check {
+                check.sent(ComparedRun::Replay, at, node, bytes.len(), bytes);
+            }
+        })?;
         Ok(())
     }
 
@@ -170,11 +202,12 @@ impl Replay<'_> {
     fn advance(&mut self, until: Time) -> Result<(), LiveError> {
         while self.done < until {
             // Skips idle time in one step, and passes busy time in several.
-            let from = self.engine.next_due().max(self.done);
+            let from = self.engine.next_due().min(self.stacks.next_deadline()).max(self.done);
             let next = Time::from_nanos(from.as_nanos().saturating_add(STRIDE.as_nanos())).min(until);
             let last = Time::from_nanos(next.as_nanos() - 1);
+            self.settle(last)?;
             while let Some(packet) = self.engine.advance(last) {
-                if let Some(check) = &mut self.check {
+                if let Some([check, _]) = &mut self.check {
                     check.sent(ComparedRun::Replay, packet.at, packet.node, packet.bytes.len(), packet.bytes);
                 }
             }
@@ -200,17 +233,19 @@ impl Replay<'_> {
         let complete = self.engine.complete(&mut self.recorders).err();
         let mut summary = self.engine.world().summary();
         summary.changes = self.made;
-        let mut check = self.check.filter(|_| failure.is_none());
-        let told = check.as_mut().and_then(|check| check.finish(ended, ended < end));
-        let invalid: Vec<String> = told.into_iter().chain(self.engine.faults()).collect();
+        let mut checks = self.check.filter(|_| failure.is_none());
+        let told = checks.iter_mut().flatten().filter_map(|check| check.finish(ended, ended < end));
+        let invalid: Vec<String> = told.chain(self.engine.faults()).collect();
+        let mut hosts: Vec<LiveHost> = self.engine.hosts().cloned().collect();
+        self.stacks.report(ended, &mut hosts);
         let broken_off = failure.or(complete.map(LiveError::Run));
         summary.partial = broken_off.is_some() || ended < end;
         summary.live = Some(LiveSummary {
             clock: "capture",
             valid: invalid.is_empty(),
             invalid,
-            compared_packets: Some(check.map_or(0, |check| check.compared())),
-            hosts: self.engine.hosts().cloned().collect(),
+            compared_packets: Some(checks.iter().flatten().map(OutputCheck::compared).sum()),
+            hosts,
             ..LiveSummary::default()
         });
         Outcome { summary, broken_off }

@@ -24,6 +24,7 @@ use tokio::runtime::Runtime;
 
 use crate::capture::CaptureWriter;
 use crate::commands::Commands;
+use crate::stacks::Stacks;
 use crate::testbed::{Testbed, TunDevice, check};
 use crate::{Engine, LiveError, Offload, Options, Outcome, Outgoing};
 use drive::{Drive, Driven, LoopEnd, Port};
@@ -77,17 +78,21 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     }
     let SignalListener { runtime, signals } = listener;
     let inside = runtime.enter();
-    let testbed = Arc::new(Testbed::set_up(live)?);
+    // Hosts with stacks alone need nothing of the machine.
+    let has_devices = live.nodes.iter().any(|node| node.tun.is_some());
+    let testbed = has_devices.then(|| Testbed::set_up(live).map(Arc::new)).transpose()?;
     let mut engine = Engine::new(spec);
     engine.world().start(&recorders);
+    let stacks = Stacks::new(spec, &recorders);
     let capture = options.capture.as_deref().map(|path| CaptureWriter::create(path, spec, options.snap)).transpose()?;
-    let ports: Vec<_> = (0..live.nodes.len()).filter_map(|node| Some((node, testbed.device(node)?))).collect();
-    let dropped_before: Vec<u64> = ports.iter().map(|&(node, _)| dropped(&testbed, node)).collect();
+    let ports: Vec<_> =
+        (0..live.nodes.len()).filter_map(|node| Some((node, testbed.as_deref()?.device(node)?))).collect();
+    let dropped_before: Vec<u64> = ports.iter().map(|&(node, _)| dropped(testbed.as_deref(), node)).collect();
 
     // Time 0 of both programs and loop.
     let commands = Commands::start(live, testbed.clone(), options.commands.clone())?;
-    let mut drive =
-        Drive::start(engine, ports, signals, capture, spec.duration, &live.scheduling).map_err(here("timer"))?;
+    let mut drive = Drive::start((engine, stacks), ports, signals, capture, spec.duration, &live.scheduling)
+        .map_err(here("timer"))?;
     drive.ends_with(commands.over());
     if let Some(watch) = &options.watch {
         drive.be_watched(watch.clone());
@@ -97,13 +102,15 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     let ended = drive.now().min(Time::ZERO + spec.duration);
     let (changes, longest) = drive.no_more_changes();
     // Packets that arrive later are dropped unread.
-    let dropped_until: Vec<u64> = drive.nodes().map(|node| dropped(&testbed, node)).collect();
-    let engine = drive.engine();
+    let dropped_until: Vec<u64> = drive.nodes().map(|node| dropped(testbed.as_deref(), node)).collect();
     if !matches!(end, LoopEnd::Over) {
         // Everything due by then counts as done, as in a replay, even if a device is gone.
-        while engine.advance(ended).is_some() {}
-        engine.world().end_at(ended);
+        if let (Err(error), false) = (drive.pass(ended, &mut recorders), matches!(end, LoopEnd::Run(_))) {
+            end = LoopEnd::Run(error);
+        }
+        drive.engine().world().end_at(ended);
     }
+    let engine = drive.engine();
     if let (Err(error), false) = (engine.complete(&mut recorders), matches!(end, LoopEnd::Run(_))) {
         end = LoopEnd::Run(error);
     }
@@ -117,7 +124,7 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
         }
     }
     summary.commands = commands.stop();
-    let Driven { engine, ports, capture, punctuality, sleeps, spin, mut signals } = drive.finish();
+    let Driven { engine, mut stacks, ports, capture, punctuality, sleeps, spin, mut signals } = drive.finish();
     if matches!(end, LoopEnd::Interrupted) {
         signals.forget();
     }
@@ -125,7 +132,8 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     SignalListener { runtime, signals }.keep();
     let captured = capture.map_or(Ok(()), |capture| capture.finish(ended));
     let dropped = dropped_until.iter().zip(&dropped_before).map(|(until, before)| until.saturating_sub(*before));
-    let hosts = counted(&engine, ports.iter().map(|port| port.refused).zip(dropped));
+    let mut hosts = counted(&engine, ports.iter().map(|port| port.refused).zip(dropped));
+    stacks.report(ended, &mut hosts);
     summary.live =
         Some(live_summary(live, &punctuality, (sleeps, spin, processor), hosts, &engine, summary.duration_s));
     let broken_off = why(end, |index| &live.nodes[ports[index].node]).or(captured.err());
@@ -133,8 +141,8 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     Ok(Outcome { summary, broken_off })
 }
 
-/// The counts of hosts behind devices, combined with the packets that each device refused and its
-/// kernel dropped.
+/// The counts of hosts, those behind devices combined with the packets that each device refused and
+/// its kernel dropped.
 fn counted(engine: &Engine, lost: impl Iterator<Item = (u64, u64)>) -> Vec<LiveHost> {
     let with = |(host, (refused, device_dropped)): (&LiveHost, (u64, u64))| LiveHost {
         refused,
@@ -142,7 +150,15 @@ fn counted(engine: &Engine, lost: impl Iterator<Item = (u64, u64)>) -> Vec<LiveH
         device_dropped,
         ..host.clone()
     };
-    engine.hosts().zip(lost).map(with).collect()
+    with_ports(engine.hosts(), lost).map(with).collect()
+}
+
+/// Hosts with what `ports` has, in order, for those behind devices.
+fn with_ports<'h, T: Default>(
+    hosts: impl Iterator<Item = &'h LiveHost>,
+    mut ports: impl Iterator<Item = T>,
+) -> impl Iterator<Item = (&'h LiveHost, T)> {
+    hosts.map(move |host| (host, if host.tun.is_empty() { None } else { ports.next() }.unwrap_or_default()))
 }
 
 /// Runs the loop, with its thread's priority, and measures the processor time of the thread.
@@ -235,8 +251,8 @@ fn longest_delay(spec: &RunSpec) -> Span {
 }
 
 /// Packets that the device of a host has dropped so far; 0 if the device is gone.
-fn dropped(testbed: &Testbed, node: usize) -> u64 {
-    testbed.dropped(node).unwrap_or(0)
+fn dropped(testbed: Option<&Testbed>, node: usize) -> u64 {
+    testbed.and_then(|testbed| testbed.dropped(node).ok()).unwrap_or(0)
 }
 
 fn gone(node: &NodeSpec, source: io::Error) -> LiveError {

@@ -1,13 +1,17 @@
-//! Runs in virtual time whose hosts have network stacks of one's own.
+//! Hosts with network stacks of one's own, by any clock, and their runs in virtual time.
 //!
 //! ```text
 //!   Stack --- output ---> Engine::arrive
 //!     ^                        |
-//!     +------- input --- Engine::advance         earliest of: what is due in the engine, deadlines of stacks
+//!     +------- input --- Engine::advance_stacks  earliest of: what is due in the engine, deadlines of stacks
 //! ```
 //!
 //! At each time that something is due, packets are delivered first, then deadlines come, then the
 //! stacks concerned send, in the order of the hosts.
+//!
+//! Stacks live in the time of the run: a loop by the machine's clock that is late calls them late,
+//! each with the time at which something was due. Their decisions therefore depend on the arrivals
+//! at devices alone, and a replay repeats them.
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -41,23 +45,10 @@ pub(crate) fn run(
     capture: Option<CaptureWriter>,
     progress: &mut dyn FnMut(Time) -> ControlFlow<()>,
 ) -> Outcome {
-    let live = spec.live.as_deref().expect("a run with hosts outside");
     let mut engine = Engine::new(spec);
     engine.world().start(&recorders);
-    let mut hosts: Vec<Host> = (0..live.nodes.len()).filter_map(|node| Host::new(spec, live, node)).collect();
-    let points = recorders.qlog.as_ref().map_or(&[][..], |recorder| recorder.points);
-    for host in &mut hosts {
-        host.log = points.iter().position(|point| *point == QlogPoint::Host(host.node));
-        if recorders.tcp.is_some() {
-            host.sampled = sent_by(spec, host.node);
-        }
-        let captures = recorders.captures.as_ref().map_or(&[][..], |recorder| recorder.points);
-        host.captured = captures.iter().position(|point| is_at(spec, *point, host.node));
-        if let (true, Some(stack)) = (host.log.is_some() || !host.sampled.is_empty(), &mut host.stack) {
-            stack.observe();
-        }
-    }
-    let mut run = StackRun { engine, hosts, recorders, capture, recorded: Time::ZERO, reached: Time::ZERO };
+    let stacks = Stacks { is_alone: true, ..Stacks::new(spec, &recorders) };
+    let mut run = StackRun { engine, stacks, recorders, capture, recorded: Time::ZERO };
     let failure = run.play(Time::ZERO + spec.duration, progress).err();
     run.finish(Time::ZERO + spec.duration, failure)
 }
@@ -75,6 +66,27 @@ fn is_at(spec: &RunSpec, point: CapturePoint, node: usize) -> bool {
     let CapturePoint::Host(host) = point else { return false };
     let ends = spec.flows.get(host.flow().index()).and_then(|flow| flow.ends);
     ends.is_some_and(|ends| ends.nodes[usize::from(!host.is_sender())] == node)
+}
+
+/// Sees each packet that reaches a stack or leaves it: its time, host, direction and bytes.
+pub(crate) type Seen<'a> = dyn FnMut(Time, usize, CaptureDirection, &[u8]) + 'a;
+
+/// The hosts of a run that have stacks.
+pub(crate) struct Stacks {
+    hosts: Vec<Host>,
+    /// Everything before this time has been done.
+    reached: Time,
+    /// Steps in a row at this time.
+    again: usize,
+    /// Nothing comes from outside: a stack may go ahead of what has been done.
+    is_alone: bool,
+}
+
+impl std::fmt::Debug for Stacks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names = self.hosts.iter().map(|host| (&host.name, host.kind));
+        f.debug_map().entries(names).finish()
+    }
 }
 
 /// A host with its stack.
@@ -131,23 +143,23 @@ impl Host {
     }
 
     /// Captures a packet that has reached the host, or left it.
-    fn capture(&self, recorders: &mut Recorders<'_>, at: Time, inbound: bool, packet: &[u8]) -> Result<(), LiveError> {
+    fn capture(&self, recorders: &mut Recorders<'_>, at: Time, inbound: bool, packet: &[u8]) -> Result<(), RunError> {
         let (Some(capture), Some(recorder)) = (self.captured, &mut recorders.captures) else { return Ok(()) };
         let bytes = &packet[..packet.len().min(recorder.snaplen as usize)];
         let length = packet.len() as u32;
         let record = CaptureRecord { at, capture, interface: 0, bytes, length, inbound: Some(inbound), comment: None };
         match recorder.sink.record(&record) {
             ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(RunError::Interrupted.into()),
+            ControlFlow::Break(()) => Err(RunError::Interrupted),
         }
     }
 
-    fn fail(&self, failure: Failure) -> LiveError {
-        LiveError::Run(RunError::Own { of: format!("host {}, stack {}", self.name, self.kind), failure })
+    fn fail(&self, failure: Failure) -> RunError {
+        RunError::Own { of: format!("host {}, stack {}", self.name, self.kind), failure }
     }
 
     /// Calls the stack; a panic is a failure, after which it is not called any more.
-    fn call<T>(&mut self, now: Time, call: impl FnOnce(&mut dyn Stack) -> T) -> Result<Option<T>, LiveError> {
+    fn call<T>(&mut self, now: Time, call: impl FnOnce(&mut dyn Stack) -> T) -> Result<Option<T>, RunError> {
         let Some(mut stack) = self.stack.take() else { return Ok(None) };
         match catch_unwind(AssertUnwindSafe(|| call(&mut *stack))) {
             Ok(result) => {
@@ -185,35 +197,65 @@ fn variables(sample: &TcpSample, before: u64) -> AckRecord {
     }
 }
 
-/// A run in progress.
-struct StackRun<'a> {
-    engine: Engine,
-    hosts: Vec<Host>,
-    recorders: Recorders<'a>,
-    capture: Option<CaptureWriter>,
-    /// Everything before this time has been recorded.
-    recorded: Time,
-    /// Everything before this time has been done.
-    reached: Time,
-}
-
-impl StackRun<'_> {
-    fn play(&mut self, end: Time, progress: &mut dyn FnMut(Time) -> ControlFlow<()>) -> Result<(), LiveError> {
-        let mut again = 0;
-        loop {
-            let due = self.hosts.iter().map(|host| host.deadline).min().unwrap_or(Time::NEVER);
-            let now = due.min(self.engine.next_due()).max(self.reached);
-            self.keep_up(now.min(end), progress)?;
-            if now >= end {
-                return Ok(());
+impl Stacks {
+    /// The stacks of `spec` at time 0, which note what is recorded.
+    pub(crate) fn new(spec: &RunSpec, recorders: &Recorders<'_>) -> Stacks {
+        let live = spec.live.as_deref().expect("a run with hosts outside");
+        let mut hosts: Vec<Host> = (0..live.nodes.len()).filter_map(|node| Host::new(spec, live, node)).collect();
+        let points = recorders.qlog.as_ref().map_or(&[][..], |recorder| recorder.points);
+        for host in &mut hosts {
+            host.log = points.iter().position(|point| *point == QlogPoint::Host(host.node));
+            if recorders.tcp.is_some() {
+                host.sampled = sent_by(spec, host.node);
             }
-            again = if now == self.reached { again + 1 } else { 0 };
+            let captures = recorders.captures.as_ref().map_or(&[][..], |recorder| recorder.points);
+            host.captured = captures.iter().position(|point| is_at(spec, *point, host.node));
+            if let (true, Some(stack)) = (host.log.is_some() || !host.sampled.is_empty(), &mut host.stack) {
+                stack.observe();
+            }
+        }
+        Stacks { hosts, reached: Time::ZERO, again: 0, is_alone: false }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.hosts.is_empty()
+    }
+
+    /// The earliest deadline of a stack; what is due in the engine may come before it.
+    pub(crate) fn next_deadline(&self) -> Time {
+        self.hosts.iter().map(|host| host.deadline).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Does everything that is due in the engine and in stacks by `until`, each at its time, and
+    /// leaves packets for devices to [`Engine::advance`]. Returns `false` if there was nothing to do.
+    /// Required before a packet of a device enters at `until`, and before a change after it.
+    ///
+    /// # Errors
+    /// A stack has failed, wrong data has come, or a recorder interrupts the run.
+    pub(crate) fn settle(
+        &mut self,
+        engine: &mut Engine,
+        until: Time,
+        recorders: &mut Recorders<'_>,
+        seen: &mut Seen<'_>,
+    ) -> Result<bool, RunError> {
+        if self.is_empty() {
+            return Ok(false);
+        }
+        let mut any = false;
+        loop {
+            let now = self.next_deadline().min(engine.next_inside()).max(self.reached);
+            if now > until {
+                self.reached = self.reached.max(until);
+                return Ok(any);
+            }
+            any = true;
+            self.again = if now == self.reached { self.again + 1 } else { 0 };
             self.reached = now;
-            self.deliver(now)?;
-            for number in 0..self.hosts.len() {
-                let host = &mut self.hosts[number];
+            self.deliver(engine, now, recorders, seen)?;
+            for host in &mut self.hosts {
                 if host.deadline <= now {
-                    if again > PATIENCE {
+                    if self.again > PATIENCE {
                         let what = "the deadline that it gives has passed, again and again";
                         return Err(host.fail(Failure::new(now, what)));
                     }
@@ -223,55 +265,93 @@ impl StackRun<'_> {
             }
             for number in 0..self.hosts.len() {
                 if std::mem::take(&mut self.hosts[number].is_awake) {
-                    self.send(now, number)?;
+                    let quiet = self.quiet_until(engine, number, now, until);
+                    self.hosts[number].call(now, |stack| stack.quiet_until(quiet))?;
+                    self.hosts[number].send(engine, now, recorders, seen)?;
                 }
             }
         }
     }
 
-    /// Hands over the packets that reach stacks at `now`.
-    fn deliver(&mut self, now: Time) -> Result<(), LiveError> {
-        while let Some(packet) = self.engine.advance(now) {
-            if let Some(capture) = &mut self.capture {
-                capture.packet(packet.at, packet.node, CaptureDirection::ToHost, packet.bytes);
-            }
+    /// Hands over the packets that reach stacks by `now`.
+    fn deliver(
+        &mut self,
+        engine: &mut Engine,
+        now: Time,
+        recorders: &mut Recorders<'_>,
+        seen: &mut Seen<'_>,
+    ) -> Result<(), RunError> {
+        while let Some(packet) = engine.advance_stacks(now) {
+            seen(packet.at, packet.node, CaptureDirection::ToHost, packet.bytes);
             if let Some(host) = self.hosts.iter_mut().find(|host| host.node == packet.node) {
-                host.capture(&mut self.recorders, packet.at, true, packet.bytes)?;
+                host.capture(recorders, packet.at, true, packet.bytes)?;
                 host.call(packet.at, |stack| stack.input(packet.at, packet.bytes))?;
                 host.is_awake = true;
             }
         }
-        self.engine.error().map_or(Ok(()), |error| Err(error.clone().into()))
+        engine.error().map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// A stack sends what it has, and says when it is due again.
-    fn send(&mut self, now: Time, number: usize) -> Result<(), LiveError> {
-        let quiet = self.quiet_until(now, number);
-        self.hosts[number].call(now, |stack| stack.quiet_until(quiet))?;
-        for packets in 0.. {
-            let host = &mut self.hosts[number];
-            if packets > PATIENCE {
-                return Err(host.fail(Failure::new(now, format!("sends more than {PATIENCE} packets at one time"))));
-            }
-            let (node, mtu) = (host.node, host.mtu);
-            let buffer = &mut self.engine.buffer()[..mtu];
-            let Some(Some(len)) = host.call(now, |stack| stack.output(now, buffer))? else { break };
-            if len > mtu {
-                return Err(host.fail(Failure::new(now, format!("returned {len} bytes of a packet, of {mtu} at most"))));
-            }
-            if let Some(capture) = &mut self.capture {
-                capture.packet(now, node, CaptureDirection::FromHost, &self.engine.buffer()[..len]);
-            }
-            self.hosts[number].capture(&mut self.recorders, now, false, &self.engine.buffer()[..len])?;
-            self.engine.arrive(now, node, len);
+    /// The time before which nothing happens but what host `number` does: those after it have not sent
+    /// yet, and packets of devices may come after `until`.
+    fn quiet_until(&self, engine: &Engine, number: usize, now: Time, until: Time) -> Time {
+        if self.hosts[number + 1..].iter().any(|host| host.is_awake) {
+            return now;
         }
-        let host = &mut self.hosts[number];
-        host.deadline = host.call(now, |stack| stack.next_deadline())?.unwrap_or(Time::NEVER);
-        if host.log.is_some() || !host.sampled.is_empty() {
-            let (log, mut taken) = (host.log, ControlFlow::Continue(()));
-            let mut sampled = std::mem::take(&mut host.sampled);
-            let (world, qlog) = (self.engine.world(), &mut self.recorders.qlog);
-            host.call(now, |stack| {
+        let others = self.hosts.iter().enumerate().filter(|&(other, _)| other != number);
+        let due = others.map(|(_, host)| host.deadline).min().unwrap_or(Time::NEVER);
+        let due = due.min(engine.next_inside());
+        if self.is_alone { due } else { due.min(until) }
+    }
+
+    /// Adds the results of a run that ended at `ended` to those of `hosts` that have stacks.
+    pub(crate) fn report(&mut self, ended: Time, hosts: &mut [LiveHost]) {
+        for host in &mut self.hosts {
+            let mut results = serde_json::Map::new();
+            // A stack that panics here has failed already, or has no results.
+            let _ = host.call(ended, |stack| {
+                stack.results(ended, &mut |name, value| {
+                    results.insert(name.to_owned(), value.into());
+                });
+            });
+            if let Some(found) = hosts.iter_mut().find(|found| found.id == host.name) {
+                found.stack = Some(host.kind.into());
+                found.results = Some(results.into());
+            }
+        }
+    }
+}
+
+impl Host {
+    /// The stack sends what it has, and says when it is due again.
+    fn send(
+        &mut self,
+        engine: &mut Engine,
+        now: Time,
+        recorders: &mut Recorders<'_>,
+        seen: &mut Seen<'_>,
+    ) -> Result<(), RunError> {
+        let (node, mtu) = (self.node, self.mtu);
+        for packets in 0.. {
+            if packets > PATIENCE {
+                return Err(self.fail(Failure::new(now, format!("sends more than {PATIENCE} packets at one time"))));
+            }
+            let buffer = &mut engine.buffer()[..mtu];
+            let Some(Some(len)) = self.call(now, |stack| stack.output(now, buffer))? else { break };
+            if len > mtu {
+                return Err(self.fail(Failure::new(now, format!("returned {len} bytes of a packet, of {mtu} at most"))));
+            }
+            let packet = &engine.buffer()[..len];
+            seen(now, node, CaptureDirection::FromHost, packet);
+            self.capture(recorders, now, false, packet)?;
+            engine.arrive(now, node, len);
+        }
+        self.deadline = self.call(now, |stack| stack.next_deadline())?.unwrap_or(Time::NEVER);
+        if self.log.is_some() || !self.sampled.is_empty() {
+            let (log, mut taken) = (self.log, ControlFlow::Continue(()));
+            let mut sampled = std::mem::take(&mut self.sampled);
+            let (world, qlog) = (engine.world(), &mut recorders.qlog);
+            self.call(now, |stack| {
                 stack.observed(&mut |at, event| {
                     if let RecoveryEvent::Sampled(sample) = event
                         && let Some((flow, acked)) = sampled.get_mut(sample.connection as usize)
@@ -282,23 +362,41 @@ impl StackRun<'_> {
                     }
                 });
             })?;
-            host.sampled = sampled;
+            self.sampled = sampled;
             if taken.is_break() {
-                return Err(RunError::Interrupted.into());
+                return Err(RunError::Interrupted);
             }
         }
         Ok(())
     }
+}
 
-    /// The time before which nothing happens but what host `number` does: those after it have not sent
-    /// yet.
-    fn quiet_until(&self, now: Time, number: usize) -> Time {
-        if self.hosts[number + 1..].iter().any(|host| host.is_awake) {
-            return now;
+/// A run in virtual time.
+struct StackRun<'a> {
+    engine: Engine,
+    stacks: Stacks,
+    recorders: Recorders<'a>,
+    capture: Option<CaptureWriter>,
+    /// Everything before this time has been recorded.
+    recorded: Time,
+}
+
+impl StackRun<'_> {
+    fn play(&mut self, end: Time, progress: &mut dyn FnMut(Time) -> ControlFlow<()>) -> Result<(), LiveError> {
+        loop {
+            let due = self.stacks.next_deadline().min(self.engine.next_inside());
+            let now = due.max(self.stacks.reached);
+            self.keep_up(now.min(end), progress)?;
+            if now >= end {
+                return Ok(());
+            }
+            let capture = &mut self.capture;
+            self.stacks.settle(&mut self.engine, now, &mut self.recorders, &mut |at, node, way, bytes| {
+                if let Some(capture) = capture {
+                    capture.packet(at, node, way, bytes);
+                }
+            })?;
         }
-        let others = self.hosts.iter().enumerate().filter(|&(other, _)| other != number);
-        let due = others.map(|(_, host)| host.deadline).min().unwrap_or(Time::NEVER);
-        due.min(self.engine.next_due())
     }
 
     /// Records what was done before `now`.
@@ -307,7 +405,7 @@ impl StackRun<'_> {
             self.recorded += STRIDE;
             let last = Time::from_nanos(self.recorded.as_nanos() - 1);
             // Nothing is due by then, but links catch up.
-            self.deliver(last)?;
+            while self.engine.advance_stacks(last).is_some() {}
             self.engine.world().keep_up(last, &mut self.recorders)?;
             if progress(self.recorded).is_break() {
                 return Err(LiveError::Interrupted);
@@ -321,26 +419,12 @@ impl StackRun<'_> {
 
     /// Completes the run, whole or in part.
     fn finish(mut self, end: Time, failure: Option<LiveError>) -> Outcome {
-        let ended = if failure.is_some() { self.reached.max(self.recorded).min(end) } else { end };
+        let ended = if failure.is_some() { self.stacks.reached.max(self.recorded).min(end) } else { end };
         self.engine.world().end_at(ended);
         let complete = self.engine.complete(&mut self.recorders).err();
         let mut summary = self.engine.world().summary();
-        let results = self.hosts.iter_mut().map(|host| {
-            let mut results = serde_json::Map::new();
-            // A stack that panics here has failed already, or has no results.
-            let _ = host.call(ended, |stack| {
-                stack.results(ended, &mut |name, value| {
-                    results.insert(name.to_owned(), value.into());
-                });
-            });
-            (host.node, host.kind, results)
-        });
-        let results: Vec<_> = results.collect();
         let mut hosts: Vec<LiveHost> = self.engine.hosts().cloned().collect();
-        for (host, (_, kind, results)) in hosts.iter_mut().zip(results) {
-            host.stack = Some(kind.into());
-            host.results = Some(results.into());
-        }
+        self.stacks.report(ended, &mut hosts);
         // A capture that cannot be written has broken the run off, and says more about it.
         let captured = self.capture.map_or(Ok(()), |capture| capture.finish(ended));
         let broken_off = captured.err().or(failure).or(complete.map(LiveError::Run));

@@ -173,21 +173,32 @@ pub(crate) fn read(run: &mut Fields<'_>, nodes: Option<&[NodeSpec]>, carried: bo
     } else if clock == "replay" {
         run.missing("replay", "the path of a capture that `--record` has written");
     }
-    if clock != "virtual" && !devices {
+    let has_stacks = nodes.is_some_and(|nodes| nodes.iter().any(|node| node.stack.is_some()));
+    if clock != "virtual" && !devices && !has_stacks && !carried {
         let place = ["clock", "replay"].into_iter().find_map(|key| run.get(key)).map(|entry| entry.node.place.clone());
         let place = place.unwrap_or(run.place().clone());
         let label = "packets have no source";
-        let error = Diagnostic::new(format!("the {clock} clock requires a host with a device"), &place, label);
-        run.push(error.note("expected a section `[hosts.NAME]` with a `tun`"));
+        let error =
+            Diagnostic::new(format!("the {clock} clock requires a host with a device or a stack"), &place, label);
+        run.push(error.note("expected a section `[hosts.NAME]` with a `tun` or a `stack`"));
     }
-    let stacks = carried || nodes.is_some_and(|nodes| nodes.iter().any(|node| node.stack.is_some()));
-    if stacks && devices {
-        let title = "hosts with a `tun` beside hosts with a `stack`";
-        let error = Diagnostic::new(title, run.place(), "stacks run on the virtual clock");
-        run.push(error.note("expected hosts of one of the two kinds, and hosts without either"));
+    let virtual_only = |node: &&NodeSpec| node.stack.as_ref().is_some_and(|stack| stack.is_virtual_only());
+    let host = nodes.into_iter().flatten().find(virtual_only);
+    if let (Some(NodeSpec { name, stack: Some(stack), .. }), true) = (host, clock != "virtual") {
+        let title = format!("hosts.{name}: the stack `{}` on the {clock} clock", stack.name());
+        let error = Diagnostic::new(title, run.place(), "it does not keep up with the machine's clock");
+        run.push(error.note("expected the virtual clock, without hosts that have a `tun`, or another stack"));
+    } else if carried && (clock != "virtual" || devices) {
+        let title = "flows whose hosts are stacks, off the virtual clock";
+        let error = Diagnostic::new(title, run.place(), "they run on the virtual clock alone");
+        run.push(error.note("expected the virtual clock, without hosts that have a `tun`"));
+    } else if has_stacks && devices && clock == "virtual" {
+        let title = "hosts with a `tun` beside hosts with a `stack`, on the virtual clock";
+        let error = Diagnostic::new(title, run.place(), "nothing stands in for a kernel that talks to a stack");
+        run.push(error.note("expected the clock `live` or a replay of it, or hosts of one of the two kinds"));
     }
     timing.clock = match (clock, replay) {
-        ("virtual", _) if stacks => Some(Clock::Virtual),
+        ("virtual", _) if has_stacks || carried => Some(Clock::Virtual),
         ("live", _) => Some(Clock::Real),
         ("replay", Some(path)) => Some(Clock::Replay(PathBuf::from(path))),
         _ => None,

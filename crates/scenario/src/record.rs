@@ -209,7 +209,7 @@ fn captures(fields: &mut Fields<'_>, links: &[LinkSpec], groups: &[Group], clock
     if matches!(clock, Some(Clock::Real | Clock::Replay(_))) && !items.is_empty() {
         let problem = Problem::new(
             "only flows between hosts of the simulator are captured",
-            "none with hosts that have a device; --record FILE captures a live run",
+            "none off the virtual clock; --record FILE captures a live run",
         );
         fields.reject("pcap", &entry.node, problem);
         return Vec::new();

@@ -74,6 +74,7 @@ pub struct OwnStack {
     unseeded: Option<&'static str>,
     observable: bool,
     carries_flows: bool,
+    is_virtual_only: bool,
     requires: Option<Requires>,
     build: Arc<Build>,
 }
@@ -129,8 +130,18 @@ impl OwnStack {
     ) -> OwnStack {
         let (parameters, texts, needs) = (Vec::new(), Vec::new(), Vec::new());
         let (name, build) = (interned(name), Arc::new(build));
-        let (unseeded, observable, carries_flows, requires) = (None, false, false, None);
-        OwnStack { name, parameters, texts, needs, unseeded, observable, carries_flows, requires, build }
+        OwnStack {
+            name,
+            parameters,
+            texts,
+            needs,
+            unseeded: None,
+            observable: false,
+            carries_flows: false,
+            is_virtual_only: false,
+            requires: None,
+            build,
+        }
     }
 
     /// One more number that a scenario may set, as a key beside `kind`: its default, and the values
@@ -204,6 +215,13 @@ impl OwnStack {
         self
     }
 
+    /// It does not keep up with the machine's clock: scenarios that have it in a live run are refused.
+    #[must_use]
+    pub fn virtual_only(mut self) -> OwnStack {
+        self.is_virtual_only = true;
+        self
+    }
+
     /// It needs something of the machine: `requires` returns what is missing, given the values of the
     /// texts in their order. Scenarios are refused where they name the stack.
     #[must_use]
@@ -250,8 +268,7 @@ impl fmt::Debug for OwnText {
 
 impl fmt::Debug for OwnStack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let OwnStack { name, parameters, texts, needs, unseeded, observable, carries_flows: _, requires: _, build: _ } =
-            self;
+        let OwnStack { name, parameters, texts, needs, unseeded, observable, .. } = self;
         let mut shown = f.debug_struct("OwnStack");
         shown.field("name", name).field("parameters", parameters).field("texts", texts);
         shown.field("needs", needs).field("unseeded", unseeded).field("observable", observable).finish()
@@ -393,6 +410,11 @@ impl OwnStackConfig {
     /// The reason why runs with it do not repeat, if they do not ([`OwnStack::unseeded`]).
     pub fn unseeded(&self) -> Option<&'static str> {
         self.stack.unseeded
+    }
+
+    /// Returns `true` if it is for the virtual clock alone ([`OwnStack::virtual_only`]).
+    pub fn is_virtual_only(&self) -> bool {
+        self.stack.is_virtual_only
     }
 
     /// Returns `true` if it keeps what it does for records ([`OwnStack::observable`]).

@@ -93,6 +93,7 @@ pub(crate) fn stack() -> OwnStack {
         .only_with(&["command", "root"], "app", &["command"])
         .requires(image::lack)
         .carries_flows()
+        .virtual_only()
         .observable()
 }
 

@@ -91,12 +91,16 @@ impl PcapSection {
         let find = |code| block.options.iter().find(|option| option.code == code);
         let name = find(OptionCode::IfName).and_then(text);
         let node = name.and_then(|name| {
-            let known = |node: &NodeSpec| node.tun.as_deref().is_some_and(|tun| node.name == name || tun == name);
+            let known = |node: &NodeSpec| match &node.tun {
+                Some(tun) => node.name == name || tun == name,
+                // A capture of other tools has none of their packets.
+                None => self.own && node.stack.is_some() && node.name == name,
+            };
             nodes.iter().position(known)
         });
         if self.own && node.is_none() {
             let name = name.unwrap_or("without a name");
-            return Err(format!("interface {name} is no host of the scenario that has a device"));
+            return Err(format!("interface {name} is no host of the scenario that has a device or a stack"));
         }
         if let Some(first) = node.and_then(|_| self.interfaces.iter().position(|other| other.node == node)) {
             return Err(format!("interfaces {first} and {} are of the same host", self.interfaces.len()));

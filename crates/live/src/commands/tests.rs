@@ -41,7 +41,7 @@ fn spec(name: &str, commands: Vec<CommandSpec>) -> LiveSpec {
 /// Runs commands for as long as `millis` says; by id.
 fn run(spec: &LiveSpec, output: Option<PathBuf>, millis: u64) -> impl Fn(&str) -> CommandSummary + use<> {
     let testbed = Arc::new(Testbed::set_up(spec).expect("a testbed"));
-    let commands = Commands::start(spec, testbed, output).expect("started");
+    let commands = Commands::start(spec, Some(testbed), output).expect("started");
     thread::sleep(Duration::from_millis(millis));
     let summaries = commands.stop();
     move |id| summaries.iter().find(|summary| summary.id == id).expect("a command").clone()
@@ -149,7 +149,7 @@ fn dropped_they_are_killed_at_once() {
     }
     let spec = spec("cdrop", vec![command("one", "trap '' INT; sleep 100 & sleep 100", 0, None, None)]);
     let testbed = Arc::new(Testbed::set_up(&spec).expect("a testbed"));
-    let commands = Commands::start(&spec, Arc::clone(&testbed), None).expect("started");
+    let commands = Commands::start(&spec, Some(Arc::clone(&testbed)), None).expect("started");
     thread::sleep(Duration::from_millis(200));
     assert!(testbed.programs().len() >= 2);
     let before = now();

@@ -19,6 +19,8 @@ pub(super) struct PacketBuffers {
     segments: Segments,
     /// The buffer for the next packet that is read.
     spare: Option<HeldBuffer>,
+    /// A packet that was read, while others enter before it.
+    aside: Option<HeldBuffer>,
     len: usize,
 }
 
@@ -113,7 +115,8 @@ impl Drop for HeldBuffer {
 impl PacketBuffers {
     pub(super) fn new(len: usize) -> PacketBuffers {
         let (segments, left) = (Segments::default(), Vec::new());
-        let mut buffers = PacketBuffers { store: Vec::new(), left, free: Vec::new(), segments, spare: None, len };
+        let mut buffers =
+            PacketBuffers { store: Vec::new(), left, free: Vec::new(), segments, spare: None, aside: None, len };
         let spare = buffers.claim();
         buffers.keep(spare);
         buffers
@@ -275,6 +278,17 @@ impl PacketBuffers {
         }
     }
 
+    /// Sets the packet in the spare buffer aside, until [`PacketBuffers::take_up`].
+    pub(super) fn set_aside(&mut self) {
+        self.aside = self.spare.take();
+    }
+
+    pub(super) fn take_up(&mut self) {
+        if let Some(aside) = self.aside.take() {
+            self.keep(aside);
+        }
+    }
+
     pub(super) fn bytes(&self, buffer: &HeldBuffer) -> &[u8] {
         &self.store[buffer.0 as usize]
     }
@@ -305,9 +319,7 @@ impl PacketBuffers {
 impl Drop for PacketBuffers {
     fn drop(&mut self) {
         // Otherwise the drop of `HeldBuffer` would find it forgotten.
-        if let Some(spare) = self.spare.take() {
-            spare.send_along();
-        }
+        [self.spare.take(), self.aside.take()].into_iter().flatten().for_each(HeldBuffer::send_along);
     }
 }
 

@@ -5,7 +5,7 @@ use ackclock_sim::{Inbound, RunError};
 use ackclock_units::Time;
 
 use super::buffers::HeldBuffer;
-use super::{DueOutput, Engine};
+use super::{DueOutput, Engine, HostState};
 use crate::engine::path_entries::PathEntry;
 use crate::router::{ForwardDecision, Fragments, Header, protocol};
 
@@ -60,12 +60,13 @@ impl Engine {
         }
     }
 
-    /// Returns `true` if a packet reaches another kernel unchanged.
+    /// Returns `true` if a packet reaches another kernel unchanged. Stacks need complete packets.
     fn goes_on(&mut self, from: usize, to: Option<usize>, header: &Header) -> bool {
         to.is_some_and(|to| {
             let entry = self.entries.get([from, to]);
             let passes = |entry: &mut PathEntry| entry.router.as_ref().is_none_or(|router| router.passes(header));
-            self.nodes[to].in_process.is_none() && entry.is_some_and(passes)
+            let HostState { in_process, has_stack, .. } = &self.nodes[to];
+            in_process.is_none() && !has_stack && entry.is_some_and(passes)
         })
     }
 
@@ -102,12 +103,12 @@ impl Engine {
     }
 
     /// Returns a router's message directly to the host that sent the packet, if it is behind a
-    /// device.
+    /// device or has a stack.
     fn send_message(&mut self, now: Time, node: usize, message: Vec<u8>) {
         if message.is_empty() || self.nodes[node].in_process.is_some() {
             self.used.push(message);
         } else {
-            self.outgoing.push_back(DueOutput::Message { at: now, node, bytes: message });
+            self.queue_of(node).push_back(DueOutput::Message { at: now, node, bytes: message });
         }
     }
 

@@ -5,6 +5,9 @@
 //! for too long. Between two batches everything due is handed over. Lateness affects nothing else:
 //! the engine does everything at its due time, and the next packet enters the path after everything
 //! that was due before it.
+//!
+//! Stacks in this process follow in the time of the run ([`crate::stacks`]): before a packet enters,
+//! and before due packets are handed over, they do what was due until then.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
@@ -24,7 +27,9 @@ use super::spin::Margin;
 use super::steering::Steering;
 use super::waiter::{EndSignals, Waiter, Woken};
 use super::watched::PunctualityReports;
+use super::with_ports;
 use crate::capture::{CaptureDirection, CaptureWriter};
+use crate::stacks::Stacks;
 use crate::{Control, Engine, LiveWatch, Offload, Outgoing};
 
 /// Packets per read of a device. In a batch each packet costs less, since the kernel's code for
@@ -111,6 +116,9 @@ enum HandOver {
 #[derive(Debug)]
 pub(super) struct Drive<'a, P: Port> {
     engine: Engine,
+    stacks: Stacks,
+    /// The time until which stacks have been called.
+    settled: Time,
     ports: Vec<Attached<'a, P>>,
     /// The index of each host's port; `usize::MAX` for a host without one.
     port_of: Vec<usize>,
@@ -142,6 +150,7 @@ pub(super) struct Drive<'a, P: Port> {
 #[derive(Debug)]
 pub(super) struct Driven<'a, P> {
     pub(super) engine: Engine,
+    pub(super) stacks: Stacks,
     pub(super) ports: Vec<Attached<'a, P>>,
     pub(super) capture: Option<CaptureWriter>,
     pub(super) punctuality: Punctuality,
@@ -154,7 +163,7 @@ pub(super) struct Driven<'a, P> {
 impl<'a, P: Port> Drive<'a, P> {
     /// A run of `duration` that begins now. `ports` has the number of each port's host.
     pub(super) fn start(
-        mut engine: Engine,
+        (mut engine, stacks): (Engine, Stacks),
         ports: Vec<(usize, &'a P)>,
         signals: EndSignals,
         capture: Option<CaptureWriter>,
@@ -171,6 +180,8 @@ impl<'a, P: Port> Drive<'a, P> {
         ports.iter().enumerate().for_each(|(index, &(node, _))| port_of[node] = index);
         Ok(Drive {
             engine,
+            stacks,
+            settled: Time::ZERO,
             ports: ports.into_iter().map(|(node, port)| Attached { node, port, refused: 0 }).collect(),
             port_of,
             capture,
@@ -237,6 +248,49 @@ impl<'a, P: Port> Drive<'a, P> {
         &mut self.engine
     }
 
+    /// The time until which packets are handed over, by the last reading of the clock.
+    #[inline]
+    fn until(&self) -> Time {
+        if self.stacks.is_empty() { self.now.min(self.last) } else { self.settled }
+    }
+
+    /// Calls stacks for what is due by the last reading of the clock; `false` if there was nothing.
+    fn settle(&mut self, recorders: &mut Recorders<'_>) -> Result<bool, LoopEnd> {
+        if self.stacks.is_empty() {
+            return Ok(false);
+        }
+        let until = self.now.min(self.last);
+        let due = self.stacks.next_deadline().min(self.engine.next_inside());
+        if due <= until {
+            self.punctuality.is_due(due);
+        }
+        let capture = &mut self.capture;
+        let any = self.stacks.settle(&mut self.engine, until, recorders, &mut |at, node, way, bytes| {
+            if let Some(capture) = capture {
+                capture.packet(at, node, way, bytes);
+            }
+        });
+        self.settled = self.settled.max(until);
+        any.map_err(LoopEnd::Run)
+    }
+
+    /// Does everything that is due by `ended`, without handing it over.
+    pub(super) fn pass(&mut self, ended: Time, recorders: &mut Recorders<'_>) -> Result<(), RunError> {
+        self.now = ended;
+        let settled = self.settle(recorders);
+        while self.engine.advance(ended).is_some() {}
+        match settled {
+            Err(LoopEnd::Run(error)) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Hands over everything that is due, after which the loop ends.
+    fn end(&mut self, recorders: &mut Recorders<'_>, end: LoopEnd) -> LoopEnd {
+        let settled = self.settle(recorders);
+        settled.and_then(|_| self.hand_over(usize::MAX)).err().unwrap_or(end)
+    }
+
     /// Runs until the duration is over or something ends the run. Everything due until then has
     /// been handed over, unless its port is gone.
     pub(super) async fn run(&mut self, recorders: &mut Recorders<'_>) -> LoopEnd {
@@ -252,7 +306,7 @@ impl<'a, P: Port> Drive<'a, P> {
             }
             match round {
                 Ok(true) => {}
-                Ok(false) if self.now > self.last => return self.hand_over(usize::MAX).err().unwrap_or(LoopEnd::Over),
+                Ok(false) if self.now > self.last => return self.end(recorders, LoopEnd::Over),
                 Ok(false) => {
                     let until = self.idle_until();
                     if until > self.now + SHORTEST_SLEEP {
@@ -273,6 +327,9 @@ impl<'a, P: Port> Drive<'a, P> {
             if self.now.since(looked) >= LOOK {
                 looked = self.now;
                 self.waiter.look().await;
+                if let Err(end) = self.settle(recorders) {
+                    return end;
+                }
                 self.steer();
             }
             if self.now.since(checked) >= LOOK {
@@ -282,7 +339,7 @@ impl<'a, P: Port> Drive<'a, P> {
                 }
                 if let Some(watched) = &mut self.watched {
                     let refused = self.ports.iter().map(|port| port.refused);
-                    watched.look(self.now, &mut self.punctuality, self.engine.hosts().zip(refused));
+                    watched.look(self.now, &mut self.punctuality, with_ports(self.engine.hosts(), refused));
                 }
             }
             let end = match (self.waiter.signals() > 0, self.over.load(Ordering::Relaxed)) {
@@ -291,7 +348,7 @@ impl<'a, P: Port> Drive<'a, P> {
                 (false, true) => LoopEnd::Program,
             };
             self.now = self.clock.now();
-            return self.hand_over(usize::MAX).err().unwrap_or(end);
+            return self.end(recorders, end);
         }
     }
 
@@ -306,7 +363,7 @@ impl<'a, P: Port> Drive<'a, P> {
     /// The time until which an idle loop may sleep; not later than now if something is due so soon
     /// that sleeping would miss it.
     fn idle_until(&self) -> Time {
-        let due = self.engine.next_due().min(self.last);
+        let due = self.engine.next_due().min(self.stacks.next_deadline()).min(self.last);
         (due - self.margin.now()).min(self.now + HEARTBEAT)
     }
 
@@ -333,26 +390,28 @@ impl<'a, P: Port> Drive<'a, P> {
         Ok(())
     }
 
-    /// Reads every port, and hands over what is due; `false` if there was nothing to do.
+    /// Reads every port, calls stacks, and hands over what is due; `false` if there was nothing to do.
     fn round(&mut self, recorders: &mut Recorders<'_>) -> Result<bool, LoopEnd> {
-        let mut read = false;
+        let mut worked = false;
         self.more = false;
         if !std::mem::take(&mut self.quiet) {
             for index in 0..self.ports.len() {
-                read |= self.read(index)?;
+                worked |= self.read(index, recorders)?;
             }
             self.now = self.clock.now();
         }
+        worked |= self.settle(recorders)?;
         let handed = self.hand_over(TURN)?;
-        if !read && handed == HandOver::Nothing {
-            let now = self.now.min(self.last);
+        if !worked && handed == HandOver::Nothing {
+            let now = self.until();
             self.engine.world().pass(now);
             self.engine.world().keep_up(now, recorders).map_err(LoopEnd::Run)?;
             return Ok(false);
         }
         // This advances links to the present: nothing due may remain.
         if handed != HandOver::Some {
-            self.engine.world().keep_up(self.now.min(self.last), recorders).map_err(LoopEnd::Run)?;
+            let now = self.until();
+            self.engine.world().keep_up(now, recorders).map_err(LoopEnd::Run)?;
         }
         if let Some(error) = self.engine.error() {
             return Err(LoopEnd::Run(error.clone()));
@@ -364,7 +423,7 @@ impl<'a, P: Port> Drive<'a, P> {
     }
 
     /// Reads a batch of packets; `false` if there was none.
-    fn read(&mut self, index: usize) -> Result<bool, LoopEnd> {
+    fn read(&mut self, index: usize, recorders: &mut Recorders<'_>) -> Result<bool, LoopEnd> {
         let begin = self.now;
         for count in 0..BATCH {
             let Attached { node, port, .. } = self.ports[index];
@@ -385,6 +444,12 @@ impl<'a, P: Port> Drive<'a, P> {
                 return Ok(true);
             }
             self.punctuality.read(self.now.since(self.since));
+            if !self.stacks.is_empty() {
+                self.engine.set_aside();
+                let settled = self.settle(recorders);
+                self.engine.take_up();
+                settled?;
+            }
             let (now, capture) = (self.now, &mut self.capture);
             self.engine.arrive_offloaded(now, node, len, offload, |packet| {
                 if let Some(capture) = capture {
@@ -407,14 +472,14 @@ impl<'a, P: Port> Drive<'a, P> {
     /// Hands over at most `most` packets that are due or become due meanwhile.
     fn hand_over(&mut self, most: usize) -> Result<HandOver, LoopEnd> {
         let due = self.engine.next_due();
-        if due > self.now.min(self.last) {
+        if due > self.until() {
             self.caught_up();
             return Ok(HandOver::Nothing);
         }
         self.punctuality.is_due(due);
         let mut packets = 0;
         while packets < most {
-            let Some(out) = self.engine.advance(self.now.min(self.last)) else {
+            let Some(out) = self.engine.advance(self.until()) else {
                 self.caught_up();
                 return Ok(HandOver::All);
             };
@@ -449,7 +514,7 @@ impl<'a, P: Port> Drive<'a, P> {
 
     /// Drains the run after its end: hands over the packets that are on their way, each at its
     /// time, until there are none, `patience` is over, or another signal arrives. Packets from
-    /// hosts are discarded.
+    /// hosts, and to stacks, are discarded.
     pub(super) async fn drain(&mut self, patience: Span) -> LoopEnd {
         self.engine.world().drain();
         let signals = self.waiter.signals();
@@ -457,6 +522,11 @@ impl<'a, P: Port> Drive<'a, P> {
         let mut discarded = [0; 1];
         loop {
             self.now = self.clock.now();
+            if !self.stacks.is_empty() {
+                // They have ended.
+                self.settled = self.now;
+                while self.engine.advance_stacks(self.settled).is_some() {}
+            }
             match self.hand_over(TURN) {
                 Ok(HandOver::Some | HandOver::All) => {}
                 Ok(HandOver::Nothing) => {
@@ -485,8 +555,9 @@ impl<'a, P: Port> Drive<'a, P> {
 
     /// Ends the loop.
     pub(super) fn finish(self) -> Driven<'a, P> {
-        let Drive { engine, ports, capture, waiter, punctuality, sleeps, margin, .. } = self;
-        Driven { engine, ports, capture, punctuality, sleeps, spin: margin.mean(), signals: waiter.into_signals() }
+        let Drive { engine, stacks, ports, capture, waiter, punctuality, sleeps, margin, .. } = self;
+        let (spin, signals) = (margin.mean(), waiter.into_signals());
+        Driven { engine, stacks, ports, capture, punctuality, sleeps, spin, signals }
     }
 }
 

@@ -10,7 +10,10 @@ use std::time::Duration;
 
 use ackclock_aqm::{FifoConfig, Limit};
 use ackclock_emulator::Impairments;
-use ackclock_sim::spec::{Clock, DirectionSpec, LinkSpec, LiveSpec, Overhead, PipeSpec, QueueSpec, Spin};
+use ackclock_sim::spec::{
+    Clock, DirectionSpec, LinkSpec, LiveSpec, Overhead, OwnStack, OwnStackConfig, PipeSpec, QueueSpec, Spin,
+};
+use ackclock_stack::Stack;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, raise};
 use tokio::runtime::{Builder, Runtime};
@@ -179,7 +182,8 @@ fn start<'a, P: Port>(spec: &RunSpec, ports: [&'a P; 2], signals: &[SignalKind])
     let signals = EndSignals::new(signals).unwrap();
     let live = spec.live.as_deref().unwrap();
     let ports = ports.into_iter().enumerate().collect();
-    Drive::start(Engine::new(spec), ports, signals, None, spec.duration, &live.scheduling).unwrap()
+    let stacks = Stacks::new(spec, &Recorders::default());
+    Drive::start((Engine::new(spec), stacks), ports, signals, None, spec.duration, &live.scheduling).unwrap()
 }
 
 fn drive<'a, P: Port>(spec: &RunSpec, ports: [&'a P; 2]) -> (LoopEnd, Driven<'a, P>) {
@@ -354,4 +358,65 @@ fn a_signal_is_seen_by_a_loop_that_never_sleeps() {
         assert!(matches!(end, LoopEnd::Interrupted), "{end:?}");
     });
     assert_eq!(drive.finish().sleeps, 0);
+}
+
+/// A stack that sends 50 packets per millisecond, and counts those from left that are as they were
+/// sent, in their order.
+struct Chatty {
+    next: Time,
+    intact: u32,
+}
+
+impl Stack for Chatty {
+    fn input(&mut self, _: Time, bytes: &[u8]) {
+        self.intact += u32::from(bytes == packet(0, self.intact, 64));
+    }
+
+    fn output(&mut self, now: Time, buffer: &mut [u8]) -> Option<usize> {
+        if now < self.next {
+            return None;
+        }
+        self.next = now + Span::from_micros(20);
+        buffer[..100].copy_from_slice(&packet(1, 0, 100));
+        Some(100)
+    }
+
+    fn next_deadline(&self) -> Time {
+        self.next
+    }
+
+    fn on_deadline(&mut self, _: Time) {}
+
+    fn results(&self, _: Time, see: &mut dyn FnMut(&'static str, f64)) {
+        see("intact", self.intact.into());
+    }
+}
+
+/// Stacks send while a packet that was read waits to enter.
+#[test]
+fn packets_of_a_stack_and_of_a_device_do_not_mix() {
+    let mut spec = spec(Span::from_millis(200), Span::from_millis(1));
+    let chatty = OwnStack::new("chatty", |_, _, _| Box::new(Chatty { next: Time::ZERO, intact: 0 }));
+    let right = &mut spec.live.as_mut().unwrap().nodes[1];
+    (right.tun, right.stack) = (None, Some(OwnStackConfig::new(Arc::new(chatty))));
+    let left = MemoryDevice::new((0..1000).map(|number| packet(0, number, 64)));
+    let runtime = runtime();
+    let _inside = runtime.enter();
+    let stacks = Stacks::new(&spec, &Recorders::default());
+    let signals = EndSignals::new(&[]).unwrap();
+    let scheduling = &spec.live.as_ref().unwrap().scheduling;
+    let engine = Engine::new(&spec);
+    let mut drive = Drive::start((engine, stacks), vec![(0, &left)], signals, None, spec.duration, scheduling).unwrap();
+    assert!(matches!(runtime.block_on(drive.run(&mut Recorders::default())), LoopEnd::Over));
+    // Of 199 ms; those of the last millisecond are on their way, and handed over by the clock.
+    assert_eq!(left.outgoing.borrow().len(), 9950);
+    let drained = runtime.block_on(drive.drain(Span::from_millis(100)));
+    assert!(matches!(drained, LoopEnd::Over), "{drained:?}");
+    assert_eq!(left.outgoing.borrow().len(), 10_000);
+    assert!(left.outgoing.borrow().iter().all(|bytes| *bytes == packet(1, 0, 100)));
+    let mut driven = drive.finish();
+    let mut hosts = counted(&driven.engine, [(0, 0)].into_iter());
+    driven.stacks.report(Time::from_millis(200), &mut hosts);
+    assert_eq!((hosts[0].received_packets, hosts[1].sent_packets), (1000, 1000));
+    assert_eq!(hosts[1].results.as_ref().unwrap()["intact"].as_f64(), Some(1000.0));
 }

@@ -23,8 +23,8 @@ impl PunctualityReports {
         PunctualityReports { watch, told: Time::ZERO }
     }
 
-    /// Reports the measurements until `now` if a report is due. `hosts` are those behind devices,
-    /// each with the packets that its device refused.
+    /// Reports the measurements until `now` if a report is due. `hosts` are those outside, each
+    /// with the packets that its device refused.
     pub(super) fn look<'h>(
         &mut self,
         now: Time,

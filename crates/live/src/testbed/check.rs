@@ -27,7 +27,9 @@ const LONGEST_DEVICE: usize = 15;
 /// [`LiveError::Missing`] with all that is missing.
 pub(crate) fn check(spec: &LiveSpec) -> Result<(), LiveError> {
     let mut problems = names(spec);
-    problems.extend(privileges(spec.nodes.iter().any(|node| node.tun.is_some() && node.netns.is_some())));
+    if spec.nodes.iter().any(|node| node.tun.is_some()) {
+        problems.extend(privileges(spec.nodes.iter().any(|node| node.netns.is_some())));
+    }
     if spec.nodes.iter().any(|node| node.nat)
         && let Some(problem) = gateway::missing()
     {

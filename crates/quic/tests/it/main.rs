@@ -1,5 +1,7 @@
 //! quinn and noq over simulated networks.
 
+mod live;
+
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 

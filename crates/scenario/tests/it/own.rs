@@ -135,9 +135,7 @@ fn hosts_have_stacks_in_virtual_time() {
         ("depth = 2", "depth = 20", "expected a number from 0 to 9"),
         ("kind = \"mine\"", "kind = \"mime\"", "did you mean `mine`?"),
         ("stack = \"mine\"", "stack = \"mine\"\ntun = \"t0\"", "`stack` together with `tun`"),
-        ("stack = \"mine\"", "tun = \"t0\"", "hosts with a `tun` beside hosts with a `stack`"),
         ("stack = \"mine\"", "stack = \"mine\"\nnetns = \"n\"", "`netns` without `tun`"),
-        ("duration = \"1s\"", "duration = \"1s\"\nclock = \"live\"", "the live clock requires a host with a device"),
     ] {
         let error = read(&HOSTS.replace(from, to), &own).expect_err(what);
         assert!(error.contains(what), "{error}");
@@ -146,6 +144,31 @@ fn hosts_have_stacks_in_virtual_time() {
     assert!(error.contains("hosts.one.stack: not a known stack") && error.contains("--features quic"), "{error}");
     let problem = Own::from(stack("mine")).stack(stack("mine")).problem().expect("two of a name");
     assert!(problem.contains("`mine` is no name for a stack"), "{problem}");
+}
+
+/// Stacks run by the machine's clock, with each other or with kernels, and in replays.
+#[test]
+fn hosts_have_stacks_by_any_clock() {
+    let read = |text: &str, own: &Own| {
+        let scenario = Scenario::parse_with("own.toml", text.as_bytes(), &[], own).map_err(|error| error.render(false));
+        scenario.map(|scenario| (scenario.spec(0).live.expect("hosts outside").clock, scenario.is_live()))
+    };
+    let own = Own::from(stack("mine"));
+    let with = |keys: &str| HOSTS.replace("duration = \"1s\"", &format!("duration = \"1s\"\n{keys}"));
+    let beside = |keys: &str| with(keys).replace("stack = \"mine\"", "tun = \"t0\"");
+    assert_eq!(read(&with("clock = \"live\""), &own), Ok((Clock::Real, true)));
+    assert_eq!(read(&beside(""), &own), Ok((Clock::Real, true)));
+    for text in [with("replay = \"a\""), beside("replay = \"a\"")] {
+        assert_eq!(read(&text, &own), Ok((Clock::Replay("a".into()), false)));
+    }
+    let error = read(&beside("clock = \"virtual\""), &own).expect_err("no kernel");
+    assert!(error.contains("hosts with a `tun` beside hosts with a `stack`, on the virtual clock"), "{error}");
+    let slow = Own::from(stack("mine").virtual_only());
+    assert_eq!(read(HOSTS, &slow), Ok((Clock::Virtual, false)));
+    for text in [with("clock = \"live\""), beside(""), with("replay = \"a\"")] {
+        let error = read(&text, &slow).expect_err("it is late");
+        assert!(error.contains("the stack `mine` on the") && error.contains("expected the virtual clock"), "{error}");
+    }
 }
 
 /// A stack that can be the host of a flow.

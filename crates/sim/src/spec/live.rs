@@ -11,9 +11,9 @@ use super::split::SplitSpec;
 /// The clock that drives a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// The machine's monotonic clock; packets come from devices.
+    /// The machine's monotonic clock; packets come from devices and stacks.
     Real,
-    /// Time jumps; packets come from a capture, at the times that it has.
+    /// Time jumps; packets come from a capture, at the times that it has, and from stacks.
     Replay(PathBuf),
     /// Time jumps; packets come from network stacks in this process ([`NodeSpec::stack`]).
     Virtual,
