@@ -15,10 +15,10 @@ use crate::discipline::Discipline;
 use crate::tree::{self, LeafSpec};
 use crate::{
     Afd, AfdConfig, Avq, AvqConfig, Blue, BlueConfig, Cake, CakeConfig, Choke, ChokeConfig, Cobalt, CobaltConfig,
-    Codel, CodelConfig, DualPi2, DualPi2Config, Ets, EtsConfig, Fifo, FifoConfig, Fq, FqCodel, FqCodelConfig, FqConfig,
-    FqPie, FqPieConfig, HeadDrop, HeadDropConfig, OwnQueueConfig, Pi2, Pi2Config, Pie, PieConfig, Prio, PrioConfig,
-    QueueDisc, Queued, Red, RedConfig, Rem, RemConfig, Sfb, SfbConfig, Sfq, SfqConfig, Tbf, TbfConfig, Wred,
-    WredConfig, hfsc, htb, qfq, series,
+    Codel, CodelConfig, CurvyRed, CurvyRedConfig, DualPi2, DualPi2Config, Ets, EtsConfig, Fifo, FifoConfig, Fq,
+    FqCodel, FqCodelConfig, FqConfig, FqPie, FqPieConfig, HeadDrop, HeadDropConfig, OwnQueueConfig, Pi2, Pi2Config,
+    Pie, PieConfig, Prio, PrioConfig, QueueDisc, Queued, Red, RedConfig, Rem, RemConfig, Sfb, SfbConfig, Sfq,
+    SfqConfig, Tbf, TbfConfig, Wred, WredConfig, hfsc, htb, qfq, series,
 };
 
 /// A class of a tree, with the settings of its scheduler.
@@ -180,6 +180,8 @@ disciplines! {
     "pi2" => Pi2(Pi2Config) = Pi2Config::default(), |config, random| Pi2::new(config, random);
     /// DualPI2.
     "dualpi2" => DualPi2(DualPi2Config) = DualPi2Config::default(), |config, random| DualPi2::new(config, random);
+    /// DualQ Coupled Curvy RED.
+    "curvy_red" => CurvyRed(CurvyRedConfig) = CurvyRedConfig::default(), |config, random| CurvyRed::new(config, random);
     /// Strict priority by DSCP.
     "prio" => Prio(PrioConfig) = PrioConfig::default(), |config, _| Prio::new(config);
     /// Deficit round robin by DSCP.

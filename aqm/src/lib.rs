@@ -17,6 +17,7 @@ mod cobalt;
 mod cobalt_law;
 mod codel;
 mod codel_law;
+mod curvy_red;
 mod discipline;
 mod disciplines;
 mod drr;
@@ -65,6 +66,7 @@ pub use choke::{Choke, ChokeConfig};
 pub use cobalt::{Cobalt, CobaltConfig};
 pub use codel::{Codel, CodelConfig};
 pub use codel_law::ControlLaw;
+pub use curvy_red::{CurvyRed, CurvyRedConfig};
 pub use disciplines::{
     Class, Hfsc, HfscConfig, Htb, HtbConfig, Qfq, QfqConfig, QueueSpec, Series, SeriesConfig, Stage,
 };

@@ -113,7 +113,7 @@ struct QueueLoad {
 }
 
 impl QueueLoad {
-    /// Every other flow is of L4S, which `dualpi2` alone tells apart.
+    /// Every other flow is of L4S, which `dualpi2` and `curvy_red` alone tell apart.
     fn packet(self, id: u32) -> StubPacket {
         let flow = u64::from(id % self.flows);
         let ecn = if flow % 2 == 0 { Ecn::Ect0 } else { Ecn::Ect1 };

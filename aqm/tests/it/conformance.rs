@@ -44,7 +44,7 @@ impl Case {
     fn queue_of(&self, packet: &StubPacket) -> u64 {
         if self.one_queue {
             0
-        } else if self.name.starts_with("dualpi2") {
+        } else if self.name.starts_with("dualpi2") || self.name.starts_with("curvy_red") {
             // Its two queues are chosen by the codepoint.
             u64::from(packet.ecn.bits())
         } else {

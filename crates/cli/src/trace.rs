@@ -1,4 +1,4 @@
-//! `ackclock trace`: synthetic traces of a link's rate.
+//! `ackclock trace`: synthetic traces of a link's rate and delay.
 
 use std::fs;
 
@@ -38,6 +38,7 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<u8> {
     let notation = match common.format {
         TraceFormat::Mahimahi => Notation::Mahimahi,
         TraceFormat::Rates => Notation::Rates,
+        TraceFormat::Path => Notation::Path,
         TraceFormat::Schedule => Notation::Schedule,
     };
     let lines = lines(&model, length, notation);

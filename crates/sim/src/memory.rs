@@ -8,7 +8,7 @@ use ackclock_aqm::QueueSpec;
 use ackclock_tcp::Endpoint;
 use ackclock_trace::FlowSummary;
 use ackclock_traffic::Pattern;
-use ackclock_units::parameter::{Value, each};
+use ackclock_units::parameter::{Domain, Value, each};
 use ackclock_units::{Rate, Size, Span};
 
 use crate::datagrams::Datagrams;
@@ -253,6 +253,7 @@ fn limit_of(queue: &QueueSpec) -> u64 {
     each(&mut queue.clone(), &mut |parameter, value| {
         if parameter.name == "limit" {
             limit = match value {
+                Value::Whole(bytes) if matches!(parameter.domain, Domain::Bytes(..)) => bytes / MTU * 2,
                 Value::Size(Size::Bytes(bytes)) => bytes / MTU * 2,
                 Value::Size(Size::Packets(packets)) | Value::Whole(packets) => packets,
                 Value::Number(packets) => packets as u64,

@@ -68,6 +68,8 @@ pub enum Notation {
     Mahimahi,
     /// A line for each rate, with the time from which on it applies.
     Rates,
+    /// The same with the delay, if the model has one.
+    Path,
     /// A `schedule` of a scenario, which also has delays.
     Schedule,
 }
@@ -103,7 +105,8 @@ impl Model {
                 let times = if poisson { scattered(&steps, length, random) } else { earned(&steps, length) };
                 lines(times, length)
             }
-            Notation::Rates => rates(&steps, length),
+            Notation::Rates => rates(&steps, length, false),
+            Notation::Path => rates(&steps, length, true),
             Notation::Schedule => schedule(&steps),
         }
     }
@@ -256,17 +259,27 @@ fn lines(mut times: Vec<Span>, length: Span) -> String {
     text
 }
 
-fn rates(steps: &[RateStep], length: Span) -> String {
-    let mut text = "time_us,rate_bit\n".to_owned();
-    let last = steps.last().map_or(0, |step| step.bps);
+fn rates(steps: &[RateStep], length: Span, delays: bool) -> String {
+    let delay = |step: &RateStep| step.delay.filter(|_| delays);
+    let header = if steps.iter().any(|step| delay(step).is_some()) { ",delay_us" } else { "" };
+    let mut text = format!("time_us,rate_bit{header}\n");
     let micros = |at: Span| at.as_nanos().div_ceil(1000);
+    let mut line = |at: Span, step: &RateStep| {
+        let _ = write!(text, "{},{}", micros(at), step.bps);
+        if let Some(delay) = delay(step) {
+            let _ = write!(text, ",{}", delay.as_micros());
+        }
+        text.push('\n');
+    };
     for (step, end) in intervals(steps, length) {
         // One that is over within its microsecond does not appear.
         if micros(step.at) < micros(end) {
-            let _ = writeln!(text, "{},{}", micros(step.at), step.bps);
+            line(step.at, &step);
         }
     }
-    let _ = writeln!(text, "{},{last}", micros(length));
+    if let Some(last) = steps.last() {
+        line(length, last);
+    }
     text
 }
 

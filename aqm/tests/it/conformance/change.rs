@@ -4,9 +4,10 @@ use std::any::{Any, TypeId};
 
 use ackclock_aqm::{
     Afd, AfdConfig, Avq, AvqConfig, Blue, BlueConfig, Cake, CakeConfig, ChangeError, Choke, ChokeConfig, Cobalt,
-    CobaltConfig, Diffserv, DualPi2, DualPi2Config, Ets, EtsConfig, FlowMode, Fq, FqConfig, FqPie, FqPieConfig,
-    Framing, Hfsc, HfscConfig, Htb, HtbConfig, Pi2, Pi2Config, Prio, PrioConfig, Qfq, QfqConfig, Red, RedConfig, Rem,
-    RemConfig, Series, SeriesConfig, Sfb, SfbConfig, Sfq, SfqConfig, SfqRed, Tbf, TbfConfig, Wred, WredConfig,
+    CobaltConfig, CurvyRed, CurvyRedConfig, Diffserv, DualPi2, DualPi2Config, Ets, EtsConfig, FlowMode, Fq, FqConfig,
+    FqPie, FqPieConfig, Framing, Hfsc, HfscConfig, Htb, HtbConfig, Pi2, Pi2Config, Prio, PrioConfig, Qfq, QfqConfig,
+    Red, RedConfig, Rem, RemConfig, Series, SeriesConfig, Sfb, SfbConfig, Sfq, SfqConfig, SfqRed, Tbf, TbfConfig, Wred,
+    WredConfig,
 };
 
 use super::*;
@@ -315,6 +316,14 @@ fn changes() -> Vec<Change> {
             DualPi2Config { limit: 7, tupdate: ms(2), classic_protection: 50, ..DualPi2Config::default() },
             |config| DualPi2::new(config, random())
         ),
+        change!(
+            "curvy_red",
+            Trimmed,
+            Limit::Bytes(1514),
+            CurvyRedConfig::default(),
+            CurvyRedConfig { limit: 1514, tshift: None, min_th: ms(1), integer: true, ..CurvyRedConfig::default() },
+            |config| CurvyRed::new(config, random())
+        ),
     ]
 }
 
@@ -464,6 +473,11 @@ fn what_waits_beyond_the_new_limit_goes() {
             // 20 wait in each queue: the classic one goes first.
             "dualpi2" => {
                 assert_eq!(left, 7);
+                assert!(drops[..20].iter().all(|drop| drop.packet.ecn == Ecn::NotEct), "{drops:?}");
+            }
+            // 15 packets of 100 bytes.
+            "curvy_red" => {
+                assert_eq!(left, 15);
                 assert!(drops[..20].iter().all(|drop| drop.packet.ecn == Ecn::NotEct), "{drops:?}");
             }
             // The fast path first, in order of arrival.

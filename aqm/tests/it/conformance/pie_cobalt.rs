@@ -3,7 +3,8 @@
 
 use super::*;
 use ackclock_aqm::{
-    Cobalt, CobaltConfig, DualPi2, DualPi2Config, FqPie, FqPieConfig, Pi2, Pi2Config, Probe, StepThreshold,
+    Cobalt, CobaltConfig, CurvyRed, CurvyRedConfig, DualPi2, DualPi2Config, FqPie, FqPieConfig, Pi2, Pi2Config, Probe,
+    StepThreshold,
 };
 
 pub(super) fn cases() -> Vec<Case> {
@@ -153,6 +154,44 @@ pub(super) fn cases() -> Vec<Case> {
             one_queue: false,
             marks: true,
             drops: &[DropReason::Memory, DropReason::Early],
+        },
+        Case {
+            name: "curvy_red",
+            make: |random| {
+                let config = CurvyRedConfig { limit: 60_000, min_th: Span::ZERO, ..CurvyRedConfig::default() };
+                Box::new(CurvyRed::new(config, random))
+            },
+            limit: Limit::Bytes(60_000),
+            // 58,000 and a packet of 1514 fit.
+            holds: Some(59),
+            one_queue: false,
+            marks: true,
+            drops: &[DropReason::Limit, DropReason::Early],
+        },
+        Case {
+            name: "curvy_red in turns, a ramp, integers",
+            make: |random| {
+                let config = CurvyRedConfig {
+                    limit: 1_000_000,
+                    tshift: None,
+                    classic_weight: 0.25,
+                    g_c: 1,
+                    s_c: -3.0,
+                    min_th: Span::from_millis(1),
+                    u: 2,
+                    range: Span::from_millis(2),
+                    fall_at_once: true,
+                    overload: false,
+                    integer: true,
+                    ..CurvyRedConfig::default()
+                };
+                Box::new(CurvyRed::new(config, random))
+            },
+            limit: Limit::Bytes(1_000_000),
+            holds: Some(999),
+            one_queue: false,
+            marks: true,
+            drops: &[DropReason::Early],
         },
     ]
 }

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 /// Generates a synthetic trace of a link's rate.
 ///
-/// A scenario reads it by `trace = { file = "FILE", format = "mahimahi" }` (or `"rates"`). The same
+/// A scenario reads it by `trace = { file = "FILE", format = "mahimahi" }` (or `"rates"`, `"path"`). The same
 /// options and seed give the same trace on every machine.
 #[derive(Debug, Args)]
 #[command(
@@ -17,7 +17,7 @@ use clap::{Args, Subcommand, ValueEnum};
         Examples:\n  \
         ackclock trace lte --seed 7 --duration 60s -o lte.trace\n  \
         ackclock trace markov --rates 2mbit,20mbit --hold 1s,200ms --format rates\n  \
-        ackclock trace satellite --duration 5min --format schedule"
+        ackclock trace satellite --duration 5min --format path -o sky.csv"
 )]
 pub(crate) struct TraceArgs {
     #[command(subcommand)]
@@ -47,7 +47,7 @@ pub(crate) struct CommonArgs {
     pub(crate) duration: String,
 
     /// `mahimahi`: a line for each opportunity to send 1504 bytes, with its time in ms; `rates`: a
-    /// line for each rate; `schedule`: the key of that name of a scenario's link, with delays
+    /// line for each rate; `path`: the same with the delays; `schedule`: the key of that name of a scenario's link, with delays
     #[arg(long, value_enum, default_value_t = TraceFormat::Mahimahi)]
     pub(crate) format: TraceFormat,
 
@@ -60,6 +60,7 @@ pub(crate) struct CommonArgs {
 pub(crate) enum TraceFormat {
     Mahimahi,
     Rates,
+    Path,
     Schedule,
 }
 
@@ -101,7 +102,7 @@ pub(crate) struct SatelliteArgs {
     #[arg(long, value_name = "RATE,RATE", value_delimiter = ',', default_value = "50mbit,150mbit")]
     pub(crate) rates: Vec<String>,
 
-    /// The shortest and the longest one-way delay; appears in a schedule only
+    /// The shortest and the longest one-way delay; appears in a path or a schedule
     #[arg(long, value_name = "TIME,TIME", value_delimiter = ',', default_value = "20ms,40ms")]
     pub(crate) delays: Vec<String>,
 

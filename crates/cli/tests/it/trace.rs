@@ -37,12 +37,14 @@ fn every_notation_is_read_by_scenarios() {
         said.out
     };
     let of_rates = rate("notation_rates", &draw("rates"), "trace = { file = \"a.trace\", format = \"rates\" }");
+    let of_path = rate("notation_path", &draw("path"), "trace = { file = \"a.trace\", format = \"path\" }");
     let of_schedule =
         rate("notation_schedule", "", &format!("rate = \"1mbit\"\ndelay = \"1ms\"\n{}", draw("schedule")));
     let of_opportunities = rate("notation_mahimahi", &draw("mahimahi"), "trace = { file = \"a.trace\" }");
     // The rates are those of the schedule. The part of an opportunity that is left at the end is
     // missing, 12 kbit of 20 s; the last one, at the very end of the run, may not count.
     assert_eq!(of_rates, of_schedule);
+    assert_eq!(of_path, of_schedule);
     assert!((of_rates - of_opportunities).abs() <= 2.0 * 12_032.0 / 20.0, "{of_rates} {of_opportunities}");
 }
 

@@ -99,6 +99,7 @@ fn every_queue_discipline_with_and_without_settings() {
         "{ kind = \"fq_codel\", control_law = \"rfc8289\", hash_seed = 7 }",
         "{ kind = \"red\", floyd = { mark_p = false }, adaptive = { bottom = \"automatic\" } }",
         "{ kind = \"cobalt\", ce_threshold = \"1ms\", p_inc = 0 }",
+        "{ kind = \"curvy_red\", tshift = false, classic_weight = 0.1, s_c = -2 }",
         "{ kind = \"dualpi2\", step_thresh = \"5p\", drop_enqueue = true }",
     ] {
         let text = format!("{BASE}queue = {queue}\n[[flows]]\nid = \"f\"\npath = [\"a\"]\n");

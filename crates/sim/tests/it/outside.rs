@@ -6,7 +6,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use ackclock_aqm::{AfdConfig, CodelConfig, FifoConfig, FqConfig, HeadDropConfig, Limit, TbfConfig};
+use ackclock_aqm::{AfdConfig, CodelConfig, CurvyRedConfig, FifoConfig, FqConfig, HeadDropConfig, Limit, TbfConfig};
 use ackclock_cc::{NewReno, NewRenoConfig};
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder, send_vector};
 use ackclock_packet::{Class, Segment, flow_hash};
@@ -59,6 +59,9 @@ fn queues() -> Vec<QueueSpec> {
             limit: Some(30_000),
             ..TbfConfig::default()
         })),
+        QueueSpec::CurvyRed(_) => {
+            Some(QueueSpec::CurvyRed(CurvyRedConfig { limit: 30_000, ..CurvyRedConfig::default() }))
+        }
         // They have room for all of them.
         QueueSpec::Prio(_) | QueueSpec::Drr(_) | QueueSpec::Ets(_) => None,
         queue if queue.is_tree() => None,

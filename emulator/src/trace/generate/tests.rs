@@ -201,6 +201,31 @@ fn satellites_take_turns_every_15_seconds() {
     assert!(mean.abs_diff(30_000) < 457, "{mean}");
 }
 
+/// A path has the delays of the schedule; a model without delays has none.
+#[test]
+fn a_path_has_the_delays_too() {
+    let model = Model::Satellite { rates: [mbit(50), mbit(150)], delays: [ms(20), ms(40)], gap: ms(100) };
+    let text = model.draw(secs(20), Notation::Path, &mut random("satellite"));
+    let steps = satellite([mbit(50), mbit(150)], [ms(20), ms(40)], ms(100), secs(20), &mut random("satellite"));
+    let [first, gap, second] = steps[..] else { panic!("{steps:?}") };
+    assert_eq!((gap.bps, gap.delay, second.delay), (0, second.delay, second.delay));
+    let micros = |step: RateStep| step.delay.unwrap().as_micros();
+    let (one, two) = (micros(first), micros(second));
+    assert_ne!(one, two);
+    assert_eq!(
+        text,
+        format!(
+            "time_us,rate_bit,delay_us\n0,{},{one}\n15000000,0,{two}\n15100000,{},{two}\n20000000,{},{two}\n",
+            first.bps, second.bps, second.bps
+        )
+    );
+    let trace = Trace::parse(&text, Format::Path, true).unwrap();
+    assert!(trace.has_rate() && trace.has_delay() && !trace.has_loss());
+    let markov = Model::Markov { states: vec![(mbit(2), secs(1))] };
+    let draw = |notation| markov.draw(secs(3), notation, &mut random("markov"));
+    assert_eq!(draw(Notation::Path), draw(Notation::Rates));
+}
+
 #[test]
 fn a_schedule_says_what_is_new() {
     let step = |at, bps, delay| RateStep { at: ms(at), bps, delay: Some(ms(delay)) };

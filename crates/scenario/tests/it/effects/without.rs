@@ -122,6 +122,7 @@ pub(crate) const WITHOUT: &[(&str, &str, &str)] = &[
     ("links.wire.queue.kind=\"qfq\"", "direct_qlen", "as with `htb`"),
     ("links.wire.queue.kind=\"series\"", "kind", "it is tried with keys that no other kind has"),
     ("links.wire.queue.kind=\"qfq\"", "kind", "it is tried with keys that no other kind has"),
+    ("links.wire.queue.kind=\"curvy_red\"", "kind", "it is tried with keys that no other kind has"),
     ("links.wire.queue.kind=\"htb\"", "kind", "it is tried with keys that no other kind has"),
     ("links.wire.queue.kind=\"sfb\"", "kind", "it is tried with keys that no other kind has"),
 ];

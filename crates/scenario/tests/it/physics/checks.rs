@@ -313,6 +313,7 @@ fn queue(laws: &mut Laws, spec: &DirectionSpec, json: &Json, rows: &[&Row]) {
             QueueSpec::FqCodel(_)
                 | QueueSpec::FqPie(_)
                 | QueueSpec::DualPi2(_)
+                | QueueSpec::CurvyRed(_)
                 | QueueSpec::Prio(_)
                 | QueueSpec::Cake(_)
                 | QueueSpec::Drr(_)
