@@ -11,8 +11,9 @@
 //! two if it acknowledges as much. Without SACK it is NewReno with an inflated window.
 //!
 //! A lost retransmission is found by a timeout, which forgets all reports, sends everything again
-//! in order, and skips what is reported from then on. It is taken back if an ACK arrives within
-//! half of a round trip.
+//! in order, and skips what is reported from then on. The threshold becomes half of the window as
+//! it stands, which is small early in fast recovery. If an ACK arrives within half of a round trip,
+//! all but the reports is as before the timeout.
 //!
 //! # Source
 //! `sys/netinet/tcp_input.c` (`tcp_do_segment`, `cc_cong_signal`, `tcp_newreno_partial_ack`),
@@ -22,35 +23,26 @@
 //!
 //! # Departures
 //! - After a timeout `snd_nxt` is the first segment that is declared lost and not sent again. Where
-//!   fast recovery begins before that is through, what is left of it is sent as holes are; the
-//!   reference sends holes above `snd_nxt` twice then.
-//! - A timeout during fast recovery is not taken back (`TF_WASFRECOVERY`). One that is taken back
-//!   leaves the end of the episode where it set it (`snd_recover_prev`), and the larger of both
-//!   thresholds.
-//! - A timeout halves the controller's window, which is the threshold in fast recovery; the
-//!   reference halves `snd_cwnd` as it stands, which is inflated without SACK, or the peer's window
-//!   if that is smaller.
-//! - Nothing goes by limited transmit while a timeout is being repaired.
-//! - From the fourth timeout in a row on the reference forgets the smoothed round trip, so that
-//!   waits begin to double anew; here they go on to.
+//!   fast recovery begins before that is through, what is left of it is sent as holes are, and one
+//!   segment without a report; the reference sends holes above `snd_nxt` twice then.
+//! - An episode that a timeout is taken back into ends with the threshold as its window, however
+//!   little is outstanding.
+//! - From the fourth timeout in a row on the reference leaves the smoothed round trip out of its
+//!   waits, but for a quarter; here they go on to double, and beyond 64 times (`tcp_backoff`).
 //! - The ACK after the last segment of a timeout grows the window by one segment, not by two.
-//! - Duplicate ACKs that report a segment sent once give samples of the round trip, and end a
-//!   back-off.
-//! - Whether the peer's window is the smaller one is asked of the ACK in hand, not of the one
-//!   before, and no credit is kept while it is.
+//! - Limited transmit counts whatever new data was sent since the first duplicate.
+//! - An ACK with data that arrives in order ends a row of duplicates, and its reports count; header
+//!   prediction of the reference looks at neither. One with a FIN is no duplicate.
+//! - No credit towards growth is kept while the peer's window is the smaller one.
 //! - A timeout tells the peer of a smaller window (CWR), a mark is not heeded while it is repaired,
-//!   and the ACK that ends a mark's reduction lets the window grow.
-//! - What is sent again is bounded by the congestion window alone. At the start of fast recovery a
-//!   segment is sent again without a report too, and holes that are reported by other ACKs than
-//!   duplicates wait for the next one.
+//!   and the window grows by the ACK that brings a mark before it comes down.
+//! - What is sent again is bounded by the congestion window alone.
 //! - A partial ACK that lets nothing go is not answered with a bare ACK (`TF_ACKNOW`).
 //! - Holes are retransmitted in the segments in which they were sent, and their number is not
 //!   limited (`sack.maxholes`, 128).
-//! - The window at the end of recovery is two segments at least, and not above the threshold, where
-//!   the reference allows a part of a segment more ([`ackclock_cc`]'s).
 //! - Reports are taken in from every block; the reference skips one that begins below the ACK.
 
-use ackclock_cc::{Ack, Flight, Signal, Verdict};
+use ackclock_cc::{Ack, Flight, Signal, Verdict, Window};
 use ackclock_units::Time;
 
 use crate::connection::negotiated::Negotiated;
@@ -116,6 +108,9 @@ impl Sender {
             if berkeley { self.on_duplicate_berkeley(context.now) } else { self.on_duplicate(context.now) }
         } else {
             self.loss.recovery.dup_acks = 0;
+            if !berkeley && self.negotiated.sack() && self.loss.recovery.state() == CaState::Recovery {
+                self.loss.board.lose_holes(self.loss.recovery.point);
+            }
         }
         // RFC 3168 section 6.1.2: once per window of data.
         let fresh = self.sequence.una() > self.loss.recovery.point || self.loss.recovery.point == 0;
@@ -141,11 +136,23 @@ impl Sender {
         self.loss.recovery.dup_acks = 0;
         // All that it acknowledges counts, reported before or not (BYTES_THIS_ACK).
         let mut ack = Ack { acked: progress.acked, delivered: progress.acked, ece, ..Ack::default() };
+        let put_back =
+            self.loss.recovery.state() == CaState::Loss && self.take_timeout_back(now, None, NeedlessTimeout::Soon);
+        if put_back {
+            self.put_state_back(now);
+        }
         let done = self.sequence.una() >= self.loss.recovery.point;
         match self.loss.recovery.state() {
             CaState::Recovery => {
-                if done {
+                if done && put_back {
+                    // No cc_post_recovery: it stands before CC_RTO_ERR.
+                    let cwnd = self.cwnd();
+                    self.loss.enter(now, CaState::Open);
+                    self.cc.take_over(Window { cwnd, ..self.cc.window() });
+                } else if done {
                     self.end_fast_recovery(now);
+                } else if put_back {
+                    self.loss.board.lose_holes(self.loss.recovery.point);
                 } else if self.negotiated.sack() {
                     self.loss.on_partial_ack_with_sack(&self.negotiated, &self.sequence, progress.acked);
                 } else {
@@ -164,12 +171,19 @@ impl Sender {
                 }
                 return;
             }
-            CaState::Cwr if done => self.end_reduction(now),
-            CaState::Cwr if !self.loss.recovery.by_controller => return,
-            CaState::Loss => self.take_timeout_back(now, None, NeedlessTimeout::Soon),
+            CaState::Cwr => {
+                let by_controller = self.loss.recovery.by_controller;
+                if done {
+                    self.end_reduction(now);
+                }
+                // IN_CONGRECOVERY, until after cc_ack_received.
+                if !by_controller {
+                    return;
+                }
+            }
             _ => {}
         }
-        let flight = self.flight_of_freebsd(now);
+        let flight = self.flight_of_freebsd(now, context.window_before);
         self.pass_in_flight(now, &flight, ack, progress.delivered);
     }
 
@@ -180,18 +194,18 @@ impl Sender {
             return;
         }
         self.loss.recovery.dup_acks = 0;
-        let (acked, flight) = (whole.units, self.flight_of_freebsd(now));
+        let (acked, flight) = (whole.units, self.flight_of_freebsd(now, self.sequence.window()));
         self.pass_in_flight(now, &flight, Ack { acked, delivered: acked, ..Ack::default() }, acked);
     }
 
-    /// The flight as the controller may see it; the window grows as long as the peer's is no
-    /// smaller (`CCF_CWND_LIMITED`).
-    fn flight_of_freebsd(&self, now: Time) -> Flight {
+    /// The flight as the controller may see it; the window grows as long as the peer's before the
+    /// ACK is no smaller (`CCF_CWND_LIMITED`).
+    fn flight_of_freebsd(&self, now: Time, window: u64) -> Flight {
         let flight = self.flight(now);
         if self.config.cwnd_validation != CwndValidation::Peer {
             return flight;
         }
-        Flight { cwnd_limited: self.cc.window().cwnd <= self.sequence.window(), ..flight }
+        Flight { cwnd_limited: self.cc.window().cwnd <= window, ..flight }
     }
 
     /// A duplicate ACK.
@@ -221,8 +235,12 @@ impl Sender {
             } else {
                 self.begin_fast_recovery(now);
             }
-        } else if self.loss.recovery.dup_acks == 1 {
-            self.loss.recovery.reduction.set_from(self.sequence.nxt());
+        } else {
+            // snd_limited counts new data alone: not what a timeout has left to be sent again.
+            let left = self.loss.board.left_by_timeout();
+            if left.is_some() || self.loss.recovery.dup_acks == 1 {
+                self.loss.recovery.reduction.set_from(left.unwrap_or(self.sequence.nxt()));
+            }
         }
     }
 
@@ -266,23 +284,48 @@ impl Sender {
     fn end_fast_recovery(&mut self, now: Time) {
         let flight = self.flight_size(now);
         self.cc.on_signal(&flight, Signal::RecoveryEnd);
+        let (mss, outstanding) = (u64::from(self.negotiated.mss()), flight.in_flight);
+        let Window { cwnd, ssthresh } = self.cc.window();
+        // A controller that bounds the burst: a segment more than is outstanding, above the threshold
+        // too, and one segment if nothing is (RFC 6582 section 3.2 step 3 has two).
+        if outstanding < ssthresh && cwnd <= outstanding.max(mss) + mss {
+            self.cc.take_over(Window { cwnd: outstanding + mss, ssthresh });
+        }
         self.end_validation(now);
         self.loss.enter(now, CaState::Open);
         self.loss.recovery.force = false;
     }
 
+    /// `CC_RTO_ERR`: the episode and the window are as before the timeout.
+    fn put_state_back(&mut self, now: Time) {
+        let recovery = &mut self.loss.recovery;
+        let state = if recovery.before_timeout >= CaState::Cwr { recovery.before_timeout } else { CaState::Open };
+        recovery.point = recovery.reduction.resume();
+        let (cwnd, ssthresh) = (recovery.reduction.cwnd(), recovery.reduction.ssthresh());
+        self.loss.enter(now, state);
+        let cwnd = if state == CaState::Recovery { ssthresh } else { cwnd };
+        self.cc.take_over(Window { cwnd, ssthresh });
+    }
+
     /// `tcp_timer_rexmt`
     pub(super) fn on_timeout_freebsd(&mut self, now: Time) {
         let flight = self.flight_size(now);
-        if self.loss.recovery.state() != CaState::Recovery {
-            self.doubt_timeout(now, NeedlessTimeout::Soon);
-        } else {
-            self.loss.recovery.reduction.may_be_needless(Time::ZERO);
+        let (cwnd, window) = (self.cwnd(), self.cc.window());
+        self.doubt_timeout(now, NeedlessTimeout::Soon);
+        let recovery = &mut self.loss.recovery;
+        if self.rtt.backoff() == 0 {
+            recovery.before_timeout = recovery.state();
+            recovery.reduction.interrupt(cwnd, window.ssthresh, recovery.point);
         }
         self.loss.board.forget_reports();
         self.loss.board.mark_all_lost();
         self.tell_losses(now);
-        // CC_RTO: the threshold is set by each of them.
+        // CC_RTO halves snd_cwnd as it stands, also within fast recovery, or the peer's window if
+        // that is smaller; the threshold is set by each of them.
+        let halved = cwnd.min(self.sequence.window()).max(self.negotiated.mss().into());
+        if halved != window.cwnd {
+            self.cc.take_over(Window { cwnd: halved, ..window });
+        }
         self.cc.on_signal(&flight, Signal::Timeout { repeated: false, kept: 0 });
         self.forget_validation(now);
         self.rtt.back_off();

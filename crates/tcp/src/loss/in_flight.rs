@@ -126,23 +126,32 @@ impl Sender {
             },
             CaState::Recovery if self.loss.recovery.episodes == Episodes::FreeBsd => outstanding,
             CaState::Recovery | CaState::Loss => {
-                self.loss.board.resend_point().map_or(outstanding, |seq| seq.saturating_sub(una))
+                let next = self.loss.board.resend_point().unwrap_or(nxt);
+                let used = next.saturating_sub(una).min(outstanding);
+                // tcp_output goes on from snd_nxt.
+                if self.loss.recovery.episodes == Episodes::FreeBsd { self.limited(used, next) } else { used }
             }
-            // RFC 3042: the first two duplicates let as many segments go as they are, in FreeBSD
-            // whatever is outstanding.
+            // RFC 3042: the first two duplicates let as many segments go as they are.
             CaState::Open | CaState::Disorder | CaState::Cwr => match self.loss.recovery.dup_acks {
                 duplicates @ 1..DUP_THRESH
                     if self.config.limited_transmit && self.loss.recovery.episodes == Episodes::Berkeley =>
                 {
                     outstanding.saturating_sub(u64::from(duplicates * self.negotiated.mss()))
                 }
-                duplicates @ 1..DUP_THRESH if self.config.limited_transmit => {
-                    let limit = self.loss.recovery.reduction.from() + u64::from(duplicates * self.negotiated.mss());
-                    outstanding.min(self.cwnd().saturating_sub(limit.saturating_sub(nxt)))
-                }
-                _ => outstanding,
+                _ => self.limited(outstanding, nxt),
             },
         }
+    }
+
+    /// FreeBSD 9, where `used` bytes count against the window, and `next` is sent next: the first
+    /// two duplicates let as many segments go as they are, whatever is outstanding.
+    fn limited(&self, used: u64, next: u64) -> u64 {
+        let duplicates = self.loss.recovery.dup_acks;
+        if !(1..DUP_THRESH).contains(&duplicates) || !self.config.limited_transmit {
+            return used;
+        }
+        let limit = self.loss.recovery.reduction.from() + u64::from(duplicates * self.negotiated.mss());
+        used.min(self.cwnd().saturating_sub(limit.saturating_sub(next)))
     }
 
     /// `tcp_moderate_cwnd`: no burst of more than so many segments.

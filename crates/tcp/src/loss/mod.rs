@@ -116,6 +116,12 @@ impl Loss {
         self.recovery.episodes.of_bsd() && !self.recovery.whole_control
     }
 
+    /// Returns `true` if a retransmission leaves the timer, where it runs.
+    #[inline]
+    pub(crate) fn leaves_timer(&self) -> bool {
+        self.bsd_episodes() && self.recovery.episodes == Episodes::FreeBsd
+    }
+
     /// The tail loss probe.
     #[inline]
     pub(crate) fn probe_mut(&mut self) -> &mut Probe {

@@ -24,7 +24,8 @@ pub(super) struct WindowReduction {
     /// Delivered since the start. With rate halving: ACKs. FreeBSD 9, after a timeout: when an ACK
     /// comes too late to show that it was needless, ns.
     delivered: u64,
-    /// Sent since the start.
+    /// Sent since the start. FreeBSD 9, after a timeout: where the episode before it was to end, and
+    /// `at_start` then.
     sent_bytes: u64,
     sent_segments: u64,
     /// RecoverFS: what was in flight at the start. In Linux's engine the window then
@@ -85,6 +86,20 @@ impl WindowReduction {
     /// FreeBSD 9: the first duplicate ACK has come.
     pub(super) fn set_from(&mut self, nxt: u64) {
         self.at_start = nxt;
+    }
+
+    /// FreeBSD 9: a timeout comes, with a window of `cwnd`, in an episode up to `point`.
+    pub(super) fn interrupt(&mut self, cwnd: u64, ssthresh: u64, point: u64) {
+        (self.cwnd, self.ssthresh) = (cwnd, ssthresh);
+        (self.sent_bytes, self.sent_segments) = (point, self.at_start);
+    }
+
+    /// FreeBSD 9: the timeout was needless. Returns where the episode is to end
+    /// (`snd_recover_prev`).
+    pub(super) fn resume(&mut self) -> u64 {
+        let point = self.sent_bytes;
+        self.begin(self.cwnd, self.ssthresh, self.sent_segments);
+        point
     }
 
     /// FreeBSD: what the first ACK after a timeout is held against (`t_badrxtwin`); zero is

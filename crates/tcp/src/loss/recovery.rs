@@ -51,6 +51,8 @@ pub(crate) struct Recovery {
     /// The first retransmission of an episode is sent whatever the window (RFC 6675 section 5 step
     /// 4.3).
     pub(super) force: bool,
+    /// FreeBSD 9: the state before the first timeout in a row (`TF_WASFRECOVERY`, `TF_WASCRECOVERY`).
+    pub(super) before_timeout: CaState,
     /// Consecutive duplicate ACKs.
     pub(super) dup_acks: u32,
     /// Without SACK: segments that have left the network, judging by duplicate ACKs.

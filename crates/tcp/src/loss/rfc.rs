@@ -121,13 +121,13 @@ impl Sender {
         let delivered = self.loss.newly_delivered(&self.negotiated, progress);
         self.loss.count_duplicates(&self.negotiated, progress, duplicate);
         let needless = self.config.transfer.needless_timeout;
-        if needless != NeedlessTimeout::Never && self.loss.recovery.state() == CaState::Loss && progress.acked > 0 {
-            let undos = self.stats.undos;
-            self.take_timeout_back(now, progress.echo, needless);
-            if self.stats.undos > undos {
-                self.loss.enter(now, CaState::Open);
-                self.loss.recovery.emulated_sacks = 0;
-            }
+        if needless != NeedlessTimeout::Never
+            && self.loss.recovery.state() == CaState::Loss
+            && progress.acked > 0
+            && self.take_timeout_back(now, progress.echo, needless)
+        {
+            self.loss.enter(now, CaState::Open);
+            self.loss.recovery.emulated_sacks = 0;
         }
         let lost_before = self.loss.board.lost();
         if self.negotiated.sack() && progress.delivered > progress.acked || self.loss.recovery.state() != CaState::Open

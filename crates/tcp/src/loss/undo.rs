@@ -171,7 +171,8 @@ impl Sender {
 
     /// Notes the state with which the first ACK after the first timeout is compared.
     pub(super) fn doubt_timeout(&mut self, now: Time, rule: NeedlessTimeout) {
-        let first = self.rtt.timeouts() == 0;
+        // t_rxtshift ends with a sample.
+        let first = self.rtt.backoff() == 0;
         let half = self.rtt.srtt().map_or(Span::ZERO, |srtt| srtt / 2);
         self.loss.recovery.reduction.may_be_needless(match rule {
             NeedlessTimeout::Never => return,
@@ -182,8 +183,8 @@ impl Sender {
     }
 
     /// The first ACK after the first timeout: if it cannot be the answer to what was sent again,
-    /// the timeout was needless (`CC_RTO_ERR`).
-    pub(super) fn take_timeout_back(&mut self, now: Time, echo: Option<u64>, rule: NeedlessTimeout) {
+    /// the timeout was needless (`CC_RTO_ERR`). Returns `true` if so.
+    pub(super) fn take_timeout_back(&mut self, now: Time, echo: Option<u64>, rule: NeedlessTimeout) -> bool {
         let at = self.loss.recovery.reduction.take_needless();
         let needless = match rule {
             NeedlessTimeout::Echo if self.negotiated.timestamps() => {
@@ -200,5 +201,6 @@ impl Sender {
             self.stats.undos += 1;
             self.loss.recovery.force = false;
         }
+        needless
     }
 }

@@ -185,6 +185,8 @@ impl Sender {
         // A segment that is acknowledged along with a retransmission may have waited for it at the
         // receiver.
         let sent_at = progress.newest_sent_at.filter(|_| !progress.covers_resent);
+        // tcp_do_segment measures no duplicate ACK.
+        let sent_at = sent_at.filter(|_| progress.acked > 0 || !self.loss.bsd_episodes());
         self.latest_sample = sent_at.map(|sent_at| now.since(sent_at));
         if let Some(sent_at) = progress.last_sacked_at.or(sent_at) {
             self.loss.detector.measured(now, now.since(sent_at));

@@ -399,7 +399,7 @@ impl Sender {
         };
         self.path.probing.size = 0;
         let ends_unit = self.config.transfer.offload.is_on() && self.note_unit_again(now, &sent);
-        let is_first = sent.seq == self.sequence.una();
+        let is_first = sent.seq == self.sequence.una() && !self.loss.leaves_timer();
         let payload = sent.payload();
         self.departs(now, sent.seq, payload);
         if !sent.ever_resent() {
@@ -411,7 +411,7 @@ impl Sender {
         let waits_for_detector = self.timer.pending() == Pending::Reorder && self.timer.is_running();
         if is_first && !waits_for_detector || !self.timer.is_running() {
             // The timer runs for the first segment: it starts anew with its retransmission (RFC
-            // 6675 section 6).
+            // 6675 section 6), but not in FreeBSD 9's tcp_output.
             self.restart_retransmit_timer(now);
         }
         Piece { seq: sent.seq, payload, fin: sent.fin(), plain: true, push: sent.push() || ends_unit }

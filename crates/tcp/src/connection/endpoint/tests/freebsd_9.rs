@@ -287,3 +287,130 @@ fn small_segments_are_sent_again_too_after_packet_too_big_by_the_rule_of_another
     script.pump();
     assert!(script.endpoint.sender().pipe() <= script.endpoint.sender().cwnd());
 }
+
+/// Twelve segments are sent, of which the first is missing, and sent again.
+fn recovering() -> Script {
+    let mut script = bulk(true);
+    reports(&mut script, 1, 1001, 4001);
+    assert_eq!(script.endpoint.sender().loss().state(), CaState::Recovery);
+    script
+}
+
+#[test]
+fn a_timeout_halves_the_window_as_it_stands() {
+    // CC_RTO: max(2, min(snd_wnd, snd_cwnd) / 2) segments. With SACK one segment at the start of fast
+    // recovery; without, 5 + 3 - 2 and 6; the peer's window.
+    let ssthresh = |mut script: Script| {
+        script.wait(RTO);
+        assert_eq!(script.endpoint.sender().loss().state(), CaState::Loss);
+        let window = script.endpoint.sender().congestion_control().window();
+        assert_eq!(window.cwnd, 1000);
+        window.ssthresh
+    };
+    assert_eq!(ssthresh(recovering()), 2000);
+    let mut inflated = bulk(false);
+    for _ in 0..9 {
+        inflated.ack(1);
+    }
+    assert_eq!(inflated.endpoint.sender().cwnd(), 12_000);
+    assert_eq!(ssthresh(inflated), 6000);
+    let mut narrow = bulk(true);
+    narrow.ack_window(1, 6000);
+    assert_eq!(ssthresh(narrow), 3000);
+}
+
+#[test]
+fn a_timeout_in_fast_recovery_is_taken_back_into_it() {
+    let mut script = recovering();
+    script.wait(RTO);
+    assert_eq!(script.data().last(), Some(&(1, 1001)));
+    script.wait(49);
+    // CC_RTO_ERR: fast recovery up to 12,001 with a window of one segment; the reports are forgotten.
+    script.ack(4001);
+    let sender = script.endpoint.sender();
+    assert_eq!((sender.stats().undos, sender.loss().state(), sender.cwnd()), (1, CaState::Recovery, 1000));
+    assert_eq!(sender.congestion_control().window().ssthresh, 5000);
+    assert_eq!(script.data(), []);
+    // What is reported from now on leaves holes: 1000 - 0 has room for one. It does not start the
+    // timer anew, which runs for twice the timeout since the ACK.
+    script.wait(300);
+    script.sack(4001, &[(5001, 6001)]);
+    assert_eq!((script.data(), script.endpoint.sender().cwnd()), (full(4001, 1), 1000));
+    let mut late = script;
+    late.wait(2 * RTO - 300 - 1);
+    assert_eq!(late.data(), []);
+    late.wait(1);
+    assert_eq!(late.data(), full(4001, 1));
+}
+
+#[test]
+fn holes_count_that_come_with_another_window() {
+    let mut script = recovering();
+    script.wait(RTO + 49);
+    script.ack(4001);
+    script.data();
+    let mut report = script.segment(Flags::ACK, script.seq, 0, 4001);
+    report.window = 65_000;
+    report.sack = SackBlocks::default();
+    report.sack.push(script.endpoint.sender.sequence.lower(5001), script.endpoint.sender.sequence.lower(6001));
+    script.input(report);
+    assert_eq!((script.data(), script.endpoint.sender().cwnd()), (full(4001, 1), 1000));
+}
+
+#[test]
+fn recovery_that_was_taken_back_into_may_be_over() {
+    // EXIT_RECOVERY without cc_post_recovery: the window is what it was.
+    let mut script = recovering();
+    script.wait(RTO + 49);
+    script.ack(12_001);
+    assert_eq!((script.endpoint.sender().loss().state(), script.endpoint.sender().cwnd()), (CaState::Open, 1000));
+    assert_eq!(script.data().last(), Some(&(12_001, 13_001)));
+    // snd_recover_prev: three duplicates of what was sent since.
+    script.ack(13_001);
+    assert_eq!(script.endpoint.sender().cwnd(), 2000);
+}
+
+#[test]
+fn one_segment_goes_after_recovery_with_nothing_outstanding() {
+    // newreno_post_recovery: snd_max - th_ack + maxseg.
+    let mut script = recovering();
+    script.data();
+    script.ack(12_001);
+    assert_eq!((script.data(), script.endpoint.sender().cwnd()), (full(12_001, 1), 1000));
+    assert_eq!(script.endpoint.sender().congestion_control().window().ssthresh, 5000);
+}
+
+#[test]
+fn duplicates_after_a_timeout_let_more_be_sent_again() {
+    let mut script = bulk(false);
+    script.wait(RTO + 100);
+    script.ack(1001);
+    assert_eq!(script.data(), [full(1, 1), full(1001, 2)].concat());
+    // snd_cwnd is snd_nxt - snd_una and t_dupacks segments: snd_limited counts new data. The third is
+    // below snd_recover and counts anew.
+    for again in [full(3001, 1), full(4001, 2), vec![], full(6001, 1)] {
+        script.ack(1001);
+        assert_eq!(script.data(), again);
+    }
+}
+
+#[test]
+fn a_duplicate_ack_is_no_sample() {
+    let mut script = bulk(true);
+    script.wait(300);
+    script.sack(1, &[(1001, 2001)]);
+    assert_eq!(script.endpoint.sender().rtt().latest(), Some(Span::from_millis(100)));
+}
+
+#[test]
+fn the_ack_that_ends_the_reduction_for_a_mark_does_not_grow_the_window() {
+    // cc_ack_received comes before EXIT_RECOVERY.
+    let mut script = Script::open(Config { ecn: EcnFeedback::Classic, ..freebsd(true) });
+    script.write(60_000);
+    script.wait(100);
+    let echo = script.segment(Flags::ACK | Flags::ECE, script.seq, 0, 1001);
+    script.input(echo);
+    assert_eq!((script.endpoint.sender().loss().state(), script.endpoint.sender().cwnd()), (CaState::Cwr, 5000));
+    script.ack(script.endpoint.sender().sequence().nxt());
+    assert_eq!((script.endpoint.sender().loss().state(), script.endpoint.sender().cwnd()), (CaState::Open, 5000));
+}
