@@ -42,6 +42,11 @@ pub trait CongestionControl: Any + Debug + Send {
     /// everything else begins anew. Or the endpoint limits a window that was not used (RFC 2861,
     /// RFC 7661).
     fn take_over(&mut self, window: Window);
+    /// Sets the window alone, by a rule of the endpoint for recovery (FreeBSD's `cc_cong_signal`). By
+    /// default as [`CongestionControl::take_over`].
+    fn impose(&mut self, window: Window) {
+        self.take_over(window);
+    }
     /// The handshake has settled how marks are reported; after
     /// [`CongestionControl::on_established`] and [`CongestionControl::take_over`]. Its needs may
     /// change here.

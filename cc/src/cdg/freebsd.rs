@@ -393,9 +393,12 @@ impl CongestionControl for Cdg {
 
     fn take_over(&mut self, window: Window) {
         self.state.window = window;
-        // Loss-based flows may be there from the start; a limit to the window is none to what they
-        // would leave.
-        self.state.shadow = self.state.shadow.max(window.cwnd);
+        // Loss-based flows may be there from the start.
+        self.state.shadow = window.cwnd;
+    }
+
+    fn impose(&mut self, window: Window) {
+        self.state.window = window;
     }
 
     fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict {

@@ -251,6 +251,8 @@ fn ecn_timeouts_and_idle_time_are_newrenos() {
     assert_eq!(cwnd(&chd), 10);
     chd.take_over(Window { cwnd: 33 * MSS, ssthresh: 20 * MSS });
     assert_eq!((cwnd(&chd), chd.state.shadow), (33, 33 * MSS));
+    chd.impose(Window { cwnd: 40 * MSS, ssthresh: 20 * MSS });
+    assert_eq!((cwnd(&chd), chd.state.shadow), (40, 33 * MSS));
 }
 
 #[test]

@@ -488,6 +488,8 @@ fn idle_time_and_taking_over() {
     assert_eq!(cwnd(&cdg), 10);
     cdg.take_over(Window { cwnd: 33 * MSS, ssthresh: 20 * MSS });
     assert_eq!((cwnd(&cdg), cdg.state.shadow), (33, 33 * MSS));
+    cdg.impose(Window { cwnd: 40 * MSS, ssthresh: 20 * MSS });
+    assert_eq!((cwnd(&cdg), cdg.state.shadow), (40, 33 * MSS));
     assert_eq!(cdg.inspect().enhanced_rtt.map(|rtt| rtt.measurements), Some(0));
 }
 

@@ -148,7 +148,7 @@ impl Sender {
                     // No cc_post_recovery: it stands before CC_RTO_ERR.
                     let cwnd = self.cwnd();
                     self.loss.enter(now, CaState::Open);
-                    self.cc.take_over(Window { cwnd, ..self.cc.window() });
+                    self.cc.impose(Window { cwnd, ..self.cc.window() });
                 } else if done {
                     self.end_fast_recovery(now);
                 } else if put_back {
@@ -289,7 +289,7 @@ impl Sender {
         // A controller that bounds the burst: a segment more than is outstanding, above the threshold
         // too, and one segment if nothing is (RFC 6582 section 3.2 step 3 has two).
         if outstanding < ssthresh && cwnd <= outstanding.max(mss) + mss {
-            self.cc.take_over(Window { cwnd: outstanding + mss, ssthresh });
+            self.cc.impose(Window { cwnd: outstanding + mss, ssthresh });
         }
         self.end_validation(now);
         self.loss.enter(now, CaState::Open);
@@ -304,7 +304,7 @@ impl Sender {
         let (cwnd, ssthresh) = (recovery.reduction.cwnd(), recovery.reduction.ssthresh());
         self.loss.enter(now, state);
         let cwnd = if state == CaState::Recovery { ssthresh } else { cwnd };
-        self.cc.take_over(Window { cwnd, ssthresh });
+        self.cc.impose(Window { cwnd, ssthresh });
     }
 
     /// `tcp_timer_rexmt`
@@ -324,7 +324,7 @@ impl Sender {
         // that is smaller; the threshold is set by each of them.
         let halved = cwnd.min(self.sequence.window()).max(self.negotiated.mss().into());
         if halved != window.cwnd {
-            self.cc.take_over(Window { cwnd: halved, ..window });
+            self.cc.impose(Window { cwnd: halved, ..window });
         }
         self.cc.on_signal(&flight, Signal::Timeout { repeated: false, kept: 0 });
         self.forget_validation(now);
