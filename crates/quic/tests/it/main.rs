@@ -2,7 +2,7 @@
 
 mod live;
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use ackclock_live::run_virtual;
@@ -215,7 +215,7 @@ fn a_log_of_loss_recovery_agrees_with_the_results() {
         assert_eq!(serde_json::to_string(&summary).unwrap(), serde_json::to_string(&run(&text)).unwrap(), "{client}");
         assert!(log.0.is_sorted_by_key(|record| record.at), "{client}");
         let (mut sent, mut lost, mut states, mut last) = (Vec::new(), 0, Vec::new(), None);
-        let (mut numbers, mut numbered) = (HashSet::new(), 0);
+        let (mut numbers, mut numbered) = (BTreeSet::new(), 0);
         for record in &log.0 {
             match record.event {
                 RecoveryEvent::Sent(packet) => {

@@ -190,6 +190,8 @@ fn freebsd_9_recovers_by_itself() {
     let of = |text: &str| config(&ends(&format!("host = \"freebsd-9.2\"\n{text}")).0).clone();
     let own = of("loss_detector = \"freebsd-9\"");
     assert_eq!((own.loss_detector, own.cwnd_validation), (LossDetector::FreeBsd9, CwndValidation::Peer));
+    let bounded = of("loss_detector = \"freebsd-9\"\ncwnd_validation = \"growth\"");
+    assert_eq!(bounded.cwnd_validation, CwndValidation::Growth);
     let other = of("prr = \"rfc6937\"");
     assert_eq!((other.prr, other.cwnd_validation), (Prr::Rfc6937, CwndValidation::Growth));
     for (key, value) in [("prr", "\"ssrb\""), ("undo", "true"), ("frto", "true"), ("tlp", "true")] {

@@ -271,7 +271,11 @@ impl Config {
         const REDUCTION: Domain = Domain::named::<Prr>("rate reduction");
         let meaning = "proportional rate reduction (RFC 6937, RFC 9937)";
         v.setting("prr", meaning, Domain::OrOff(&REDUCTION), "RFC 6937, RFC 9937", &mut self.prr);
+        let default = self.loss_detector;
         v.choice("loss_detector", "how losses are detected from ACKs", &mut self.loss_detector);
+        if self.loss_detector == LossDetector::FreeBsd9 && default != LossDetector::FreeBsd9 {
+            self.cwnd_validation = CwndValidation::Peer;
+        }
         v.setting("undo", "undo spurious window reductions (DSACK, Eifel)", flag, "RFC 3708, RFC 4015", &mut self.undo);
         v.setting("frto", "forward RTO recovery (RFC 5682)", flag, "RFC 5682", &mut self.frto);
         v.setting("tlp", "tail loss probes (RFC 8985)", flag, "RFC 8985 s7", &mut self.tlp);
@@ -287,9 +291,6 @@ impl Config {
         v.setting("fast_open", "data with the SYN (RFC 7413)", flag, "RFC 7413", &mut self.states.fast_open);
         let meaning = "restart the window after idle periods (RFC 5681)";
         v.setting("slow_start_after_idle", meaning, flag, "RFC 5681 s4.1", &mut self.slow_start_after_idle);
-        if self.loss_detector == LossDetector::FreeBsd9 {
-            self.cwnd_validation = CwndValidation::Peer;
-        }
         let domain = Domain::named::<CwndValidation>("congestion window validation");
         let meaning = "growth or decay of an unused congestion window";
         v.setting("cwnd_validation", meaning, domain, "RFC 2861, RFC 7661", &mut self.cwnd_validation);
