@@ -366,7 +366,7 @@ proptest! {
         let gone = count(|kind| matches!(kind, LinkEventKind::Dropped { .. } | LinkEventKind::Lost { .. }));
         let doubled = count(|kind| matches!(kind, LinkEventKind::Duplicated { .. }));
         prop_assert_eq!(delivered.len() + gone, arrivals.len() + doubled);
-        let several = ["fq_codel", "fq_pie", "dualpi2", "prio", "cake", "drr", "ets", "sfq", "fq"];
+        let several = ["fq_codel", "fq_pie", "dualpi2", "curvy_red", "prio", "cake", "drr", "ets", "sfq", "fq"];
         let mut queues = course.schedule.iter().filter_map(|change| change.queue.as_ref());
         let keep_order = queue.keeps_order() && queues.all(|queue| !several.contains(&queue.name()));
         if config.impairments.reorder == Reorder::Never && keep_order {
