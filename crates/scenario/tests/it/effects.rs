@@ -9,12 +9,14 @@
 mod stages;
 mod without;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ackclock_scenario::{Domain, Override, Scenario};
+use ackclock_scenario::{Domain, Override, Scenario, ScenarioError};
+use ackclock_sim::spec::RunSpec;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -106,9 +108,9 @@ fn hosts(stage: &str, settings: &[String]) -> Vec<String> {
     flows.into_iter().flat_map(|flows| flows.iter()).enumerate().filter_map(names_none).collect()
 }
 
-fn parse(stage: &str, settings: &[String]) -> Result<Scenario, String> {
+fn parse(stage: &str, settings: &[String]) -> Result<Scenario, ScenarioError> {
     let all = [hosts(stage, settings), settings.to_vec()].concat();
-    Scenario::parse("stage", stage.as_bytes(), &overrides(&all)).map_err(|error| error.to_string())
+    Scenario::parse("stage", stage.as_bytes(), &overrides(&all))
 }
 
 /// The words in backticks of what an error expects.
@@ -117,38 +119,47 @@ fn expected(error: &str) -> Vec<String> {
     note.flat_map(|line| line.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
 }
 
-/// The result of a run of the stage with these settings, without mere names; `None` if they are no
-/// scenario.
-fn result(stage: &str, settings: &[String]) -> Option<String> {
-    let spec = parse(stage, settings).ok()?.spec(0);
-    let summary = ackclock_sim::run(&spec, &mut |_| ControlFlow::Continue(())).expect("nobody interrupts");
+/// The result of a run without mere names.
+fn result(spec: &RunSpec) -> String {
+    let summary = ackclock_sim::run(spec, &mut |_| ControlFlow::Continue(())).expect("nobody interrupts");
     let mut json = serde_json::to_value(summary).expect("numbers and names");
     let object = json.as_object_mut().expect("a summary");
     for name in ["title", "seed", "run", "events"] {
         object.remove(name);
     }
-    Some(json.to_string())
+    json.to_string()
 }
 
-/// Results of subjects as they are, by stage and settings.
-type Baselines = Mutex<BTreeMap<(&'static str, &'static [&'static str]), Option<String>>>;
+/// A subject on a stage as it is.
+struct Baseline {
+    spec: RunSpec,
+    result: String,
+    resolved: DeTable<'static>,
+}
 
-fn baseline(known: &Baselines, name: &'static str, stage: &str, subject: &Subject) -> Option<String> {
+/// By the name of the stage and settings; `None` if the subject does not stand there.
+type Baselines = Mutex<BTreeMap<(&'static str, &'static [&'static str]), Option<&'static Baseline>>>;
+
+fn baseline(known: &Baselines, name: &'static str, stage: &str, subject: &Subject) -> Option<&'static Baseline> {
     let at = (name, subject.settings);
-    if let Some(result) = known.lock().expect("no test fails in it").get(&at) {
-        return result.clone();
+    if let Some(baseline) = known.lock().expect("no test fails in it").get(&at) {
+        return *baseline;
     }
     let settings: Vec<String> = subject.settings.iter().map(|&text| text.to_owned()).collect();
-    let result = result(stage, &settings);
-    known.lock().expect("no test fails in it").insert(at, result.clone());
-    result
+    let baseline = parse(stage, &settings).ok().map(|scenario| {
+        let spec = scenario.spec(0);
+        let resolved = DeTable::parse(scenario.resolved().leak()).expect("a resolved scenario is TOML").into_inner();
+        &*Box::leak(Box::new(Baseline { result: result(&spec), spec, resolved }))
+    });
+    known.lock().expect("no test fails in it").insert(at, baseline);
+    baseline
 }
 
 /// The keys that the table of a subject knows.
 fn keys(subject: &Subject, settings: &[String]) -> Vec<String> {
     let mut wrong = settings.to_vec();
     wrong.push(format!("{}.zzz=1", subject.path));
-    let error = parse(STAGES[0].1, &wrong).expect_err("nobody knows this key");
+    let error = parse(STAGES[0].1, &wrong).expect_err("nobody knows this key").to_string();
     let keys = expected(&error);
     assert!(error.contains("zzz") && !keys.is_empty(), "{}: {error}", subject.path);
     keys
@@ -207,36 +218,44 @@ pub(crate) fn others(value: &DeValue<'_>) -> Vec<String> {
 }
 
 /// Values to try for a key on a stage.
-fn candidates(stage: &str, settings: &[String], path: &str) -> Vec<String> {
-    let resolved = parse(stage, settings).map(|scenario| scenario.resolved()).unwrap_or_default();
-    let resolved = DeTable::parse(&resolved).expect("a resolved scenario is TOML");
-    let mut values = match at(resolved.get_ref(), path) {
+fn candidates(before: &Baseline, stage: &str, settings: &[String], path: &str) -> impl Iterator<Item = String> {
+    let values = match at(&before.resolved, path) {
         Some(value) => others(value),
         None => ANY.iter().map(|&text| text.to_owned()).collect(),
     };
     let by_hand =
-        VALUES.iter().filter(|(table, key, _)| path.strip_prefix(table).is_some_and(|rest| rest[1..] == **key));
-    values.extend(by_hand.map(|&(.., value)| value.to_owned()));
-    let mut wrong = settings.to_vec();
-    wrong.push(format!("{path}=\"zzz\""));
-    for name in expected(&parse(stage, &wrong).err().unwrap_or_default()) {
-        values.push(format!("\"{name}\""));
-    }
-    values
+        VALUES.iter().filter(move |(table, key, _)| path.strip_prefix(table).is_some_and(|rest| rest[1..] == **key));
+    let names = move || {
+        let mut wrong = settings.to_vec();
+        wrong.push(format!("{path}=\"zzz\""));
+        parse(stage, &wrong).err().map(|error| expected(&error.to_string())).unwrap_or_default()
+    };
+    let names = std::iter::once_with(names).flatten().map(|name| format!("\"{name}\""));
+    values.into_iter().chain(by_hand.map(|&(.., value)| value.to_owned())).chain(names)
 }
 
-/// The first stage and value with which a key changes the result.
-fn effect(known: &Baselines, subject: &Subject, key: &str) -> Option<String> {
+/// Stages on which a key of a subject has changed something, by its settings: other keys of it are likely to do so there.
+type Likely = Mutex<BTreeMap<(&'static str, &'static [&'static str]), BTreeMap<&'static str, usize>>>;
+
+/// A stage and a value with which a key changes the result.
+fn effect(known: &Baselines, likely: &Likely, subject: &Subject, key: &str) -> Option<String> {
     let path = format!("{}.{key}", subject.path);
     let mut tried = 0;
-    for (name, stage) in STAGES {
+    let mut stages = STAGES.to_vec();
+    if let Some(counts) = likely.lock().expect("no test fails in it").get(&(subject.path, subject.settings)) {
+        stages.sort_by_key(|(name, _)| Reverse(counts.get(name)));
+    }
+    for (name, stage) in stages {
         let settings: Vec<String> = subject.settings.iter().map(|&text| text.to_owned()).collect();
         let Some(before) = baseline(known, name, stage, subject) else { continue };
         tried += 1;
-        for value in candidates(stage, &settings, &path) {
+        for value in candidates(before, stage, &settings, &path) {
             let mut changed = settings.clone();
             changed.push(format!("{path}={value}"));
-            if result(stage, &changed).is_some_and(|after| after != before) {
+            let spec = parse(stage, &changed).ok().map(|scenario| scenario.spec(0));
+            if spec.is_some_and(|spec| spec != before.spec && result(&spec) != before.result) {
+                let mut likely = likely.lock().expect("no test fails in it");
+                *likely.entry((subject.path, subject.settings)).or_default().entry(name).or_default() += 1;
                 return Some(format!("{name}, {value}"));
             }
         }
@@ -253,7 +272,7 @@ fn of_kinds() -> Vec<Subject> {
             all.push(subject.clone());
             continue;
         }
-        let error = parse(STAGES[0].1, &[format!("{}=\"zzz\"", subject.path)]).expect_err("no such kind");
+        let error = parse(STAGES[0].1, &[format!("{}=\"zzz\"", subject.path)]).expect_err("no such kind").to_string();
         for kind in expected(&error).into_iter().filter(|kind| kind != LEARNER) {
             let setting: &'static str = format!("{}.kind=\"{kind}\"", subject.path).leak();
             let mut settings = vec![setting];
@@ -326,13 +345,14 @@ fn every_table_is_a_subject() {
 fn every_key_changes_something() {
     let subjects = of_kinds();
     let jobs = jobs(&subjects);
-    let (next, found, baselines) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()), Baselines::default());
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+    let (baselines, likely) = (Baselines::default(), Likely::default());
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 while let Some((subject, key)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let effect = effect(&baselines, subject, key);
+                    let effect = effect(&baselines, &likely, subject, key);
                     let name = (subject.path, subject.settings.first().copied().unwrap_or(""), key.clone());
                     found.lock().expect("no test fails in it").insert(name, effect);
                 }
