@@ -9,25 +9,25 @@ use std::fs;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use ackclock_benches::callgrind::{self, Case, Counts};
+use ackclock_benches::cachegrind::{self, Case, Counts};
 use ackclock_benches::table;
 use ackclock_benches::topology::{Bulk, CUBIC, NEWRENO, Queue, overshoot};
 
 /// The profiles that have a table: packages and published numbers, and `.ci/run`.
-const PROFILES: [&str; 2] = [callgrind::SHIPPED, "dev"];
+const PROFILES: [&str; 2] = [cachegrind::SHIPPED, "dev"];
 
 /// The window in packets of the runs with one large loss.
 const WIDE: u64 = 10_000;
 
 /// The table of a profile.
 fn path(profile: &str) -> String {
-    let suffix = if profile == callgrind::SHIPPED { String::new() } else { format!("-{profile}") };
+    let suffix = if profile == cachegrind::SHIPPED { String::new() } else { format!("-{profile}") };
     format!("{}/instructions{suffix}.md", env!("CARGO_MANIFEST_DIR"))
 }
 
 /// The rows of the table; what is published is measured for longer than what every change pays.
 fn cases(profile: &str) -> Vec<Case> {
-    let is_published = profile == callgrind::SHIPPED;
+    let is_published = profile == cachegrind::SHIPPED;
     let pick = |long, short| if is_published { long } else { short };
     let mut cases = Vec::new();
     let mut case = |name: String, bulk: Bulk, durations: [&str; 2]| {
@@ -87,12 +87,12 @@ fn are_complete() -> io::Result<bool> {
 
 /// Measures, and writes the table of the profile or compares with it. Whether it is as committed.
 fn measure() -> io::Result<bool> {
-    let profile = std::env::var("ACKCLOCK_PROFILE").unwrap_or_else(|_| callgrind::SHIPPED.to_owned());
+    let profile = std::env::var("ACKCLOCK_PROFILE").unwrap_or_else(|_| cachegrind::SHIPPED.to_owned());
     let cases = cases(&profile);
-    let (program, compiler) = (callgrind::program(&profile)?, callgrind::compiler()?);
+    let (program, compiler) = (cachegrind::program(&profile)?, cachegrind::compiler()?);
     let writes = std::env::var_os("ACKCLOCK_WRITE_DOCS").is_some();
     let counts = if writes { Counts::Misses } else { Counts::Instructions };
-    let costs = callgrind::measure(&program, &cases, counts, |_| say("."))?;
+    let costs = cachegrind::measure(&program, &cases, counts, |_| say("."))?;
     say("\n");
     let measured: table::Rows = cases.into_iter().map(|case| case.name).zip(costs).collect();
     if writes {
@@ -119,7 +119,7 @@ fn measure() -> io::Result<bool> {
 fn main() -> ExitCode {
     let result = if !std::env::args().any(|argument| argument == "--bench") {
         are_complete()
-    } else if callgrind::is_there() {
+    } else if cachegrind::is_there() {
         measure()
     } else {
         say("skipped instructions: there is no valgrind\n");

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use ackclock_benches::callgrind;
+use ackclock_benches::cachegrind;
 use ackclock_benches::reference::{Reference, STEPS};
 use ackclock_benches::topology::{Bulk, NEWRENO, Queue};
 use ackclock_scenario::Scenario;
@@ -119,8 +119,8 @@ const COLUMNS: &str = "\
 
 /// Measures the rows whose names contain one of these words, each in a process of its own.
 fn table(words: &[String]) -> io::Result<()> {
-    let program = callgrind::program(callgrind::SHIPPED)?;
-    let mut text = format!("{HEAD}{}, {}\n\n{COLUMNS}", processor(), callgrind::compiler()?);
+    let program = cachegrind::program(cachegrind::SHIPPED)?;
+    let mut text = format!("{HEAD}{}, {}\n\n{COLUMNS}", processor(), cachegrind::compiler()?);
     say(&text);
     let mut of_first = None;
     for (number, row) in rows().iter().enumerate() {

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use ackclock_benches::callgrind::{self, Case, Counts};
+use ackclock_benches::cachegrind::{self, Case, Counts};
 use ackclock_benches::plot::{Panel, svg};
 use ackclock_benches::topology::{Bulk, Links, NEWRENO, Queue};
 use timing::Pair;
@@ -25,7 +25,7 @@ const HEAD: &str = "series,number,instructions,ll_misses,nanoseconds\n";
 /// The times of a run are the least of so many.
 const ROUNDS: usize = 7;
 
-/// Beyond so many data packets in a run there are too many instructions for callgrind.
+/// Beyond so many data packets in a run there are too many instructions for cachegrind.
 const COUNTED: f64 = 4e6;
 
 /// A point of a plot, with what is not measured there left out.
@@ -96,9 +96,9 @@ fn measure(program: &Path, job: &Job) -> io::Result<PlotPoint> {
     let scenarios = job.scenarios();
     let hops = job.hops as f64;
     let mut costs = [None; 3];
-    if callgrind::is_there() && job.packets() < COUNTED {
+    if cachegrind::is_there() && job.packets() < COUNTED {
         let case = Case { name: String::new(), scenarios: scenarios.clone() };
-        let cost = callgrind::measure(program, &[case], Counts::Misses, |_| ())?[0];
+        let cost = cachegrind::measure(program, &[case], Counts::Misses, |_| ())?[0];
         (costs[0], costs[1]) = (Some(cost.instructions / hops), Some(cost.ll / hops));
     }
     let rounds = if job.packets() < COUNTED { ROUNDS } else { 3 };
@@ -175,7 +175,7 @@ fn committed() -> io::Result<Vec<PlotPoint>> {
 
 /// Measures the series whose names contain one of these words.
 fn measure_all(words: &[String]) -> io::Result<()> {
-    let program = callgrind::program(callgrind::SHIPPED)?;
+    let program = cachegrind::program(cachegrind::SHIPPED)?;
     let old = committed().unwrap_or_default();
     let mut points = Vec::new();
     for job in jobs() {

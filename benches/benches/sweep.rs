@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
-use ackclock_benches::callgrind;
+use ackclock_benches::cachegrind;
 use ackclock_benches::topology::{Bulk, NEWRENO, Queue};
 use nix::sys::resource::UsageWho;
 use timing::processor_time;
@@ -38,7 +38,7 @@ fn sweep(program: &Path, scenario: &str, threads: usize) -> io::Result<(f64, f64
 }
 
 fn measure() -> io::Result<()> {
-    let program = callgrind::program(callgrind::SHIPPED)?;
+    let program = cachegrind::program(cachegrind::SHIPPED)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let bulk = Bulk::shared(2, NEWRENO, 10, Queue::Named("pie"));
     for (duration, runs) in [("1s", 2000), ("60s", 100)] {

@@ -1,6 +1,6 @@
-//! The common parts of the benches: scenarios, programs run under callgrind, tables and plots.
+//! The common parts of the benches: scenarios, programs run under cachegrind, tables and plots.
 
-pub mod callgrind;
+pub mod cachegrind;
 pub mod plot;
 pub mod process;
 pub mod reference;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::callgrind::Cost;
+use crate::cachegrind::Cost;
 
 /// The difference in instructions that needs no new table, as a share.
 const TOLERANCE: f64 = 0.01;

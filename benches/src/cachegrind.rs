@@ -1,4 +1,4 @@
-//! The shipped program under valgrind's callgrind: instructions and estimated cache misses of a
+//! The shipped program under valgrind's cachegrind: instructions and estimated cache misses of a
 //! run, which do not depend on how busy the machine is.
 
 use std::fs;
@@ -12,10 +12,10 @@ use serde_json::Value;
 use crate::process;
 
 /// Caches as they are simulated: 32 KiB for instructions and for data, and 1 MiB behind them, as
-/// many a core has them to itself. Without these, callgrind takes those of the machine.
+/// many a core has them to itself. Without these, cachegrind takes those of the machine.
 const CACHES: [&str; 4] = ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64"];
 
-/// What callgrind counts.
+/// What cachegrind counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counts {
     /// Instructions, in a third of the time.
@@ -95,29 +95,31 @@ pub fn compiler() -> io::Result<String> {
 /// and moves what follows there.
 fn run(program: &Path, scenario: &str, counts: Counts) -> io::Result<(Cost, f64)> {
     let mut command = Command::new("valgrind");
-    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-    if counts == Counts::Misses {
-        command.args(CACHES);
-    }
+    command.args(["--tool=cachegrind", "--cachegrind-out-file=/dev/null"]);
+    match counts {
+        Counts::Instructions => command.arg("--cache-sim=no"),
+        Counts::Misses => command.args(CACHES),
+    };
     command.arg(program);
     command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
     let run = process::run(&mut command, scenario)?;
-    let cost = run.said.lines().find_map(collected).ok_or_else(|| io::Error::other(run.said))?;
+    let cost = counted(&run.said).ok_or_else(|| io::Error::other(run.said))?;
     Ok((cost, run.packets))
 }
 
-/// The counts in a line of callgrind's, which has them in the order Ir Dr Dw I1mr D1mr D1mw ILmr
-/// DLmr DLmw, or Ir alone.
-fn collected(line: &str) -> Option<Cost> {
-    let (_, counts) = line.split_once("Collected :")?;
-    let counts: Vec<f64> = counts.split_whitespace().filter_map(|count| count.parse().ok()).collect();
-    match *counts.as_slice() {
-        [instructions] => Some(Cost { instructions, ..Cost::default() }),
-        [instructions, _, _, i1, d1mr, d1mw, ilmr, dlmr, dlmw] => {
-            Some(Cost { instructions, i1, d1: d1mr + d1mw, ll: ilmr + dlmr + dlmw })
-        }
-        _ => None,
-    }
+/// The counts in cachegrind's report; without its caches there are instructions alone.
+fn counted(said: &str) -> Option<Cost> {
+    let count = |name| {
+        let (_, rest) = said.split_once(name)?;
+        rest.split_whitespace().next()?.replace(',', "").parse().ok()
+    };
+    let misses = |name| count(name).unwrap_or_default();
+    Some(Cost {
+        instructions: count("I   refs:")?,
+        i1: misses("I1  misses:"),
+        d1: misses("D1  misses:"),
+        ll: misses("LL misses:"),
+    })
 }
 
 /// Measures the cost of a data packet in each case, with as many runs at once as there are cores;
@@ -155,13 +157,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_read_from_the_line_that_has_them() {
-        assert_eq!(collected("==1== Events    : Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw"), None);
-        let cost = Cost { instructions: 9000.0, i1: 300.0, d1: 6.0, ll: 24.0 };
-        assert_eq!(collected("==1== Collected : 9000 2000 1000 300 4 2 7 8 9"), Some(cost));
-        let alone = Cost { instructions: 9000.0, ..Cost::default() };
-        assert_eq!(collected("==1== Collected : 9000"), Some(alone));
-        assert_eq!(collected("==1== Collected : 9000 2000"), None);
+    fn counts_are_read_from_the_report() {
+        assert_eq!(counted("==1== Command: ackclock\n"), None);
+        let alone = Cost { instructions: 9_000_000.0, ..Cost::default() };
+        assert_eq!(counted("==1== \n==1== I   refs:      9,000,000\n"), Some(alone));
+        let report = "==1== I   refs:      9,000\n==1== I1  misses:      300\n==1== LLi misses:        7\n\
+                      ==1== D   refs:      3,000  (2,000 rd   + 1,000 wr)\n\
+                      ==1== D1  misses:        6  (    4 rd   +     2 wr)\n\
+                      ==1== LL misses:        24  (   15 rd   +     9 wr)\n";
+        assert_eq!(counted(report), Some(Cost { instructions: 9000.0, i1: 300.0, d1: 6.0, ll: 24.0 }));
     }
 
     #[test]
