@@ -93,6 +93,20 @@ impl Algorithm for CdgConfig {
     }
 }
 
+impl Algorithm for VegasConfig {
+    fn on(host: &Stack) -> VegasConfig {
+        VegasConfig { reno: host.newreno, ..VegasConfig::default() }
+    }
+
+    fn is_of(host: &Stack) -> bool {
+        !host.linux
+    }
+
+    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
+        Some(&mut self.reno.slow_start)
+    }
+}
+
 /// Algorithms that take the NewReno of the host, and nothing else of it.
 macro_rules! on_newreno {
     ($($config:ident)*) => {$(
@@ -108,4 +122,4 @@ macro_rules! on_newreno {
     )*};
 }
 
-on_newreno! { ChdConfig HdConfig HtcpConfig VegasConfig WvegasConfig }
+on_newreno! { ChdConfig HdConfig HtcpConfig WvegasConfig }

@@ -16,9 +16,9 @@ use crate::algorithm::{Algorithm, Stack};
 use crate::learned::{Agent, Policy};
 use crate::{
     Balia, Bbr, BbrConfig, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig, Dctcp, DctcpConfig,
-    EcnFeedback, Hd, HdConfig, Htcp, HtcpConfig, Learner, Lia, LinuxCdg, LinuxCdgConfig, NewReno, NewRenoConfig, Olia,
-    OwnController, Prague, PragueConfig, Scalable, ScalableConfig, SlowStartRules, Vegas, VegasConfig, Westwood,
-    WestwoodConfig, Wvegas, WvegasConfig,
+    EcnFeedback, Hd, HdConfig, Htcp, HtcpConfig, Learner, Lia, LinuxCdg, LinuxCdgConfig, LinuxVegas, LinuxVegasConfig,
+    NewReno, NewRenoConfig, Olia, OwnController, Prague, PragueConfig, Scalable, ScalableConfig, SlowStartRules, Vegas,
+    VegasConfig, Westwood, WestwoodConfig, Wvegas, WvegasConfig,
 };
 
 /// The name of the host's stack that has a variant; none where there is but one.
@@ -163,8 +163,10 @@ controllers! {
         /// CHD.
         Chd(ChdConfig), |config, random| Chd::new(config, random);
     "vegas" =>
-        /// Vegas.
-        Vegas(VegasConfig), |config, _| Vegas::new(config);
+        /// Vegas, FreeBSD's.
+        Vegas(VegasConfig) as "freebsd", |config, _| Vegas::new(config);
+        /// Vegas, Linux's.
+        LinuxVegas(LinuxVegasConfig) as "linux", |config, _| LinuxVegas::new(config);
     "htcp" =>
         /// H-TCP.
         Htcp(HtcpConfig), |config, _| Htcp::new(config);
@@ -243,7 +245,9 @@ mod tests {
     fn a_host_has_its_own_variant() {
         for (linux, variant) in [(false, "freebsd"), (true, "linux")] {
             let host = Stack { linux, ..Stack::default() };
-            assert_eq!(CcSpec::by_name("cdg", &host).unwrap().variant(), Some(variant));
+            for name in ["cdg", "vegas"] {
+                assert_eq!(CcSpec::by_name(name, &host).unwrap().variant(), Some(variant));
+            }
         }
     }
 

@@ -64,6 +64,6 @@ pub use own::OwnController;
 pub use prague::{Prague, PragueConfig};
 pub use reactions::{NewRenoConfig, SlowStartRules};
 pub use scalable::{Scalable, ScalableConfig};
-pub use vegas::{Vegas, VegasConfig};
+pub use vegas::{LinuxVegas, LinuxVegasConfig, Vegas, VegasConfig};
 pub use westwood::{Westwood, WestwoodConfig};
 pub use wvegas::{Wvegas, WvegasConfig};

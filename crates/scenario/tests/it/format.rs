@@ -3,7 +3,7 @@
 use ackclock_aqm::{DqRateEstimator, Limit};
 use ackclock_cc::{
     CdgConfig, ChdConfig, DctcpConfig, DctcpRules, HdConfig, HtcpConfig, HystartConfig, HystartPlusPlusConfig,
-    HystartRules, LinuxCdgConfig, SlowStartRules, VegasConfig, WestwoodConfig,
+    HystartRules, LinuxCdgConfig, LinuxVegasConfig, SlowStartRules, VegasConfig, WestwoodConfig,
 };
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_scenario::{Override, Scenario};

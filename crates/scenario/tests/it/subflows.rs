@@ -227,7 +227,7 @@ fn recorded(scenario: &Scenario) -> (FlowSummary, Rows) {
 
 #[test]
 fn records_have_rows_for_each_subflow_that_add_up_to_the_summary() {
-    let scenario = scenario(LOSSY, LOSSY, "cc = \"vegas\"\n");
+    let scenario = scenario(LOSSY, LOSSY, "cc = { kind = \"vegas\", variant = \"freebsd\" }\n");
     let (flow, rows) = recorded(&scenario);
     assert_eq!(flow, flow_of(&scenario), "recording changes nothing");
     adds_up(&flow);

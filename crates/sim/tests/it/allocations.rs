@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 use ackclock_aqm::{CodelConfig, DualPi2Config, FifoConfig, FqCodelConfig, Limit, PieConfig};
 use ackclock_cc::{
     BbrConfig, CdgConfig, ChdConfig, CubicConfig, DctcpConfig, EcnFeedback, HdConfig, HtcpConfig, HystartConfig,
-    HystartPlusPlusConfig, LinuxCdgConfig, NewRenoConfig, PragueConfig, SlowStartRules, VegasConfig, WestwoodConfig,
-    WvegasConfig,
+    HystartPlusPlusConfig, LinuxCdgConfig, LinuxVegasConfig, NewRenoConfig, PragueConfig, SlowStartRules, VegasConfig,
+    WestwoodConfig, WvegasConfig,
 };
 use ackclock_emulator::Impairments;
 use ackclock_packet::{Class, Flags, Payload, Segment};
@@ -147,6 +147,7 @@ fn no_controller_costs_an_allocation() {
         CcSpec::Hd(HdConfig::default()),
         CcSpec::Chd(ChdConfig::default()),
         CcSpec::Vegas(VegasConfig::default()),
+        CcSpec::LinuxVegas(LinuxVegasConfig::default()),
         CcSpec::Lia(NewRenoConfig::default()),
         CcSpec::Olia(NewRenoConfig::default()),
         CcSpec::Balia(NewRenoConfig::default()),

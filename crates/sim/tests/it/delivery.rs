@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 
 use ackclock_aqm::{CodelConfig, FifoConfig, Limit};
 use ackclock_cc::{
-    BbrConfig, CdgConfig, ChdConfig, CubicConfig, DctcpConfig, HdConfig, HtcpConfig, LinuxCdgConfig, NewRenoConfig,
-    PragueConfig, VegasConfig, WestwoodConfig, WvegasConfig,
+    BbrConfig, CdgConfig, ChdConfig, CubicConfig, DctcpConfig, HdConfig, HtcpConfig, LinuxCdgConfig, LinuxVegasConfig,
+    NewRenoConfig, PragueConfig, VegasConfig, WestwoodConfig, WvegasConfig,
 };
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_sim::spec::{
@@ -255,6 +255,7 @@ fn any_cc() -> impl Strategy<Value = CcSpec> {
         Just(CcSpec::Hd(HdConfig::default())),
         Just(CcSpec::Chd(ChdConfig::default())),
         Just(CcSpec::Vegas(VegasConfig::default())),
+        Just(CcSpec::LinuxVegas(LinuxVegasConfig::default())),
         Just(CcSpec::Htcp(HtcpConfig::default())),
         Just(CcSpec::Westwood(WestwoodConfig::default())),
         Just(CcSpec::Dctcp(DctcpConfig::default())),

@@ -118,6 +118,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     kinds("flows.0.accecn_option", &["flows.0.ecn=\"accecn\""]),
     kinds("flows.0.cc", &["policy:flows.0.cc.file=\"tests/it/effects/policy.json\""]),
     table("flows.0.cc", &["flows.0.cc={kind=\"cdg\", variant=\"linux\"}"]),
+    table("flows.0.cc", &["flows.0.cc={kind=\"vegas\", variant=\"linux\"}"]),
     kinds(
         "flows.0.application",
         &[

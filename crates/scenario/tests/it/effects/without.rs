@@ -14,6 +14,7 @@ const FLIGHT: &str = "it reduces its window, whatever of it is in flight";
 const RECORD: &str = "a record changes no result";
 
 const LINUX_CDG: &str = "flows.0.cc={kind=\"cdg\", variant=\"linux\"}";
+const LINUX_VEGAS: &str = "flows.0.cc={kind=\"vegas\", variant=\"linux\"}";
 
 /// Tables, or all below a path with a point at its end, whose keys are not tried here; reason.
 pub(crate) const UNTRIED: &[(&str, &str)] = &[
@@ -92,7 +93,8 @@ pub(crate) const WITHOUT: &[(&str, &str, &str)] = &[
     (LINUX_CDG, "beta_ecn", MARKS),
     (LINUX_CDG, "halve_flight", FLIGHT),
     (LINUX_CDG, "timeout_flight", FLIGHT),
-    (LINUX_CDG, "kind", "it is tried with a key that no other kind has"),
+    (LINUX_VEGAS, "idle_keeps_credit", CREDIT),
+    (LINUX_VEGAS, "remember_idle", "its threshold is three quarters of its window at least"),
     ("links.wire", "trace", "stands in the place of `rate`, and is a file: crates/scenario/tests/it/course.rs"),
     ("links.wire.reverse", "trace", "as that of the way there"),
     ("links.wire.loss", "kind", KIND),

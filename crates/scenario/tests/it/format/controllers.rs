@@ -112,6 +112,13 @@ fn delay_based_congestion_control_has_the_names_of_the_sysctls() {
         reno: ackclock_cc::NewRenoConfig { abc: false, ..reno },
     });
     assert_eq!(freebsd("{ kind = \"vegas\", alpha = 2, beta = 4, abc = false }"), slow);
+    // So does that of Vegas.
+    let linux = |reno| LinuxVegasConfig { reno, ..LinuxVegasConfig::default() };
+    assert_eq!(cc("linux-6.1", "\"vegas\""), CcSpec::LinuxVegas(linux(Profile::linux_6_1().newreno)));
+    assert_eq!(
+        freebsd("{ kind = \"vegas\", variant = \"linux\", alpha = 3, beta = 5, gamma = 0 }"),
+        CcSpec::LinuxVegas(LinuxVegasConfig { alpha: 3, beta: 5, gamma: 0, ..linux(reno) })
+    );
 }
 
 #[test]
