@@ -165,6 +165,7 @@ impl Sender {
         let is_first = now > self.now.max(self.sequence.last_sent_at());
         self.order = if is_first { 0 } else { self.order.saturating_add(1) };
         self.now = now;
+        self.probe_stands = false;
     }
 
     #[inline]
