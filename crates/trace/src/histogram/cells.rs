@@ -39,6 +39,8 @@ impl Cells {
     /// Adds one to each bucket.
     pub(super) fn add_each(&mut self, buckets: &[u16]) {
         if self.counts.is_empty() && self.few.len() + buckets.len() <= FEW {
+            // At once: nothing is allocated in the long run.
+            self.few.reserve_exact(FEW - self.few.len());
             return self.few.extend_from_slice(buckets);
         }
         let few = std::mem::take(&mut self.few);
