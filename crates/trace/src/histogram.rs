@@ -146,13 +146,10 @@ impl Histogram {
 
     /// Buckets with their counts, in ascending order.
     pub(crate) fn counts(&self) -> Vec<(u16, u64)> {
-        let cells = self.cells.as_deref();
-        if self.logged().is_empty() {
-            return cells.map_or_else(Vec::new, Cells::list);
+        match &self.cells {
+            Some(cells) => cells.list(self.logged()),
+            None => Cells::default().list(self.logged()),
         }
-        let mut cells = cells.cloned().unwrap_or_default();
-        cells.add_each(self.logged());
-        cells.list()
     }
 
     fn total(&self) -> u64 {
@@ -304,6 +301,10 @@ impl SignedHistogram {
 
     /// As [`Histogram::quantile`].
     pub fn quantile(&self, q: f64) -> Option<f64> {
+        self.quantile_of([&self.negative.counts(), &self.positive.counts()], q)
+    }
+
+    fn quantile_of(&self, [negative, positive]: [&[(u16, u64)]; 2], q: f64) -> Option<f64> {
         let total = self.samples();
         if total == 0 {
             return None;
@@ -311,14 +312,15 @@ impl SignedHistogram {
         let rank = ((q * total as f64).ceil() as u64).clamp(1, total);
         let negatives = self.negatives();
         match rank.checked_sub(negatives) {
-            None | Some(0) => self.negative.ranked(&self.negative.counts(), negatives + 1 - rank).map(|value| -value),
-            Some(rank) => self.positive.ranked(&self.positive.counts(), rank),
+            None | Some(0) => self.negative.ranked(negative, negatives + 1 - rank).map(|value| -value),
+            Some(rank) => self.positive.ranked(positive, rank),
         }
     }
 
     /// Extremes, percentiles and the number of values, the values times `scale`.
     pub fn distribution(&self, scale: f64) -> Distribution {
-        let at = |q| self.quantile(q).map(|value| rounded(value * scale));
+        let counts = [&self.negative, &self.positive].map(Histogram::counts);
+        let at = |q| self.quantile_of([&counts[0], &counts[1]], q).map(|value| rounded(value * scale));
         let (negative, positive) = (self.negative.samples() > 0, self.positive.samples() > 0);
         let extreme = |value: f64| (negative || positive).then(|| rounded(value * scale));
         Distribution {

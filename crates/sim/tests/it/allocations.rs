@@ -96,7 +96,7 @@ fn two_flows(cc: &CcSpec, config: &Config, queue: QueueSpec) -> RunSpec {
 /// The first `warm_up` seconds of a run may allocate; the 20 s after them may not.
 ///
 /// A histogram of many values takes 1 kB when a power of two occurs for the first time, one of few
-/// values as much as it has when it needs more. The drop-tail queues are short so that their slow
+/// values half of that once. The drop-tail queues are short so that their slow
 /// cycles show every value within the warm-up.
 fn allocates_nothing_after_warm_up(name: &str, spec: &RunSpec, warm_up: u64) {
     let ends = [warm_up, warm_up + 20].map(Time::from_secs);

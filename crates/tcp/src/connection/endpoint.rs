@@ -235,6 +235,7 @@ impl Endpoint {
             if now > self.sender.now {
                 (self.sender.now, self.sender.order) = (now, 0);
             }
+            self.sender.probe_stands = false;
             match self.sender.timer.pending() {
                 // tcp_retransmit_timer: only the SYN/ACK is sent again, by a timer of its own.
                 _ if self.state == State::SynReceived && self.opening.is_early() => {}

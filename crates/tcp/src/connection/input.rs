@@ -6,8 +6,9 @@
 //! The segments of which most of a transfer consists take a short way. While nothing unusual is
 //! going on, a connection expects two kinds of them: the data that is next in order, or after a loss
 //! beyond it, and an ACK of the oldest segments in flight. They are recognized by a few comparisons
-//! and need hardly any of the decisions of the ordinary way, which takes everything else. The two
-//! ways have the same effects: what the short one leaves out would do nothing.
+//! and need hardly any of the decisions of the ordinary way, which takes everything else; it skips
+//! the checks of an ACK without data that reports a gap or follows a loss. The two ways have the same
+//! effects: what the short one leaves out would do nothing.
 //! [`crate::Config::header_prediction`] forbids it, and tests compare runs with and without it.
 //!
 //! # Source
@@ -39,11 +40,15 @@ impl Endpoint {
 
     #[inline(never)]
     fn input_otherwise(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Acknowledgment {
-        self.sender.burst.end();
         if let Some(acknowledgment) = self.input_at_gap(now, segment, ecn) {
             return acknowledgment;
         }
-        let acknowledgment = self.input_unpredicted(now, segment, ecn);
+        self.sender.burst.end();
+        let acknowledgment = if self.is_bare_ack(segment, ecn) {
+            self.input_bare_ack(now, segment, ecn)
+        } else {
+            self.input_unpredicted(now, segment, ecn)
+        };
         self.review_deadlines();
         acknowledgment
     }
@@ -347,6 +352,7 @@ impl Endpoint {
     /// An ACK goes out of what came before the data in hand.
     #[inline(never)]
     fn acknowledge_before(&mut self, now: Time) {
+        self.sender.burst.end();
         let mut ack = Segment::default();
         self.write_ack(now, &mut ack);
         self.answers.send_before(ack);
@@ -696,6 +702,29 @@ impl Endpoint {
             self.read(u64::MAX);
         }
         Some(self.sender.acknowledgment(0))
+    }
+
+    /// Returns `true` if an ACK without data stands where the next data is expected: all that the
+    /// checks of arriving segments ask for. What it reports, and acknowledges, may be anything.
+    #[inline(always)]
+    fn is_bare_ack(&self, segment: &Segment, ecn: Ecn) -> bool {
+        self.sender.predicts
+            && self.state == State::Established
+            && segment.payload.len == 0
+            && self.receiver.expects(segment.seq, 0)
+            && self.sender.has_plain_header(segment, ecn)
+    }
+
+    #[inline(always)]
+    fn input_bare_ack(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Acknowledgment {
+        self.sender.counters.arrived(now, segment, ecn);
+        self.sender.counters.predicted += 1;
+        self.sender.writing.set_more(false);
+        self.liveness.heard(now);
+        let left = self.receiver.next();
+        let Some(acked) = self.input_ack(now, segment, left) else { return Acknowledgment::default() };
+        self.update_ts_recent(now, segment, left);
+        self.sender.acknowledgment(acked)
     }
 
     /// Notes the arrival of a segment that is predicted.

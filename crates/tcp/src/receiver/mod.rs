@@ -157,6 +157,10 @@ impl Receiver {
     /// Applies the rules of a stack.
     pub(crate) fn with_rules(mut self, rules: &TransferRules) -> Receiver {
         self.ack_rule = rules.acks;
+        if self.ack_rule == AckRule::Linux {
+            // `linux_acks` counts them.
+            self.quick_left = 0;
+        }
         self.window_rule = rules.window;
         self.ticks = rules.ticks;
         self.coalesces = rules.coalesces;

@@ -165,6 +165,7 @@ impl Sender {
         let is_first = now > self.now.max(self.sequence.last_sent_at());
         self.order = if is_first { 0 } else { self.order.saturating_add(1) };
         self.now = now;
+        self.probe_stands = false;
     }
 
     #[inline]
@@ -271,9 +272,14 @@ impl Sender {
     /// Returns `true` if a segment has an ordinary header.
     #[inline(always)]
     pub(crate) fn has_ordinary_header(&self, segment: &Segment, ecn: Ecn) -> bool {
+        segment.sack.is_empty() && self.has_plain_header(segment, ecn)
+    }
+
+    /// Returns `true` if a segment has a header that is ordinary but for SACK blocks.
+    #[inline(always)]
+    pub(crate) fn has_plain_header(&self, segment: &Segment, ecn: Ecn) -> bool {
         let flags = segment.flags.bits() & !Flags::PSH.bits();
         flags == Flags::ACK.bits()
-            && segment.sack.is_empty()
             && self.negotiated.expects(segment.timestamps)
             && ecn != Ecn::Ce
             && (!self.ecn.may_arrive_marked() || self.ecn.is_ordinary(segment.payload.len, ecn))

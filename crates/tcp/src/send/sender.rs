@@ -38,6 +38,8 @@ pub struct Sender {
     pub(crate) burst: Burst,
     /// Segments may take the short way of `prediction`.
     pub(crate) predicts: bool,
+    /// The timer of a probe was set with the ACK in hand, and new data does not change it.
+    pub(crate) probe_stands: bool,
     /// Why the last data segment was sent.
     pub(crate) sent_as: SentAs,
     /// The SYN or its answer was presumably lost.
@@ -91,6 +93,7 @@ impl Sender {
         Sender {
             burst: Burst::default(),
             predicts: false,
+            probe_stands: false,
             sent_as: SentAs::New,
             syn_lost: false,
             sequence: SendSequence::new(isn),

@@ -109,6 +109,9 @@ impl Sender {
     #[inline(never)]
     fn new_data_sent_with_timer(&mut self, now: Time) {
         let timeout_first = self.loss.detector.rules().probe_after_timeout;
+        if self.probe_stands && self.now == now && self.timer.pending() == Pending::Probe && self.timer.is_running() {
+            return;
+        }
         // The probe takes the timer's place, whatever that was for.
         if !timeout_first && self.schedule_probe(now, false, false) {
             return;
@@ -141,9 +144,13 @@ impl Sender {
                 Some(srtt) => Probe::wait(srtt, self.loss.board.segments() == 1, self.config.min_rto.least()),
             }
         };
-        let to_timeout = if fresh { self.rto() } else { self.until_timeout(now) };
+        let until_timeout = self.until_timeout(now);
+        let to_timeout = if fresh { self.rto() } else { until_timeout };
         let wait = if to_timeout > Span::ZERO { wait.min(to_timeout) } else { wait };
         self.set_transmission_timer(now, Pending::Probe, wait);
+        // New data that follows the same ACK would set it to the same time.
+        self.probe_stands =
+            !after_timeout && wait <= until_timeout && self.loss.board.segments() > 1 && !self.pacer.is_on();
         true
     }
 

@@ -1,4 +1,5 @@
-//! The counts of a histogram by bucket, in cells that are taken as they occur.
+//! The counts of a histogram by bucket: the first few one by one, more in cells that are taken as
+//! they occur.
 
 /// Buckets per power of two: the midpoint of a bucket is within 1/1024 of its values; values below
 /// 512 are exact.
@@ -12,6 +13,8 @@ const CELL: usize = 32;
 const BLOCK: usize = SUBS / CELL;
 /// Bits of a count in a cell.
 const COUNT_BITS: u32 = u16::BITS;
+/// Buckets that are kept one by one: they take half the memory of the cells of a power of two.
+const FEW: usize = CELL * BLOCK / 2;
 /// The place of a cell that has not occurred.
 const NONE: u16 = u16::MAX;
 
@@ -19,6 +22,8 @@ const NONE: u16 = u16::MAX;
 /// that are larger.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cells {
+    /// The first buckets, as they came, until there are too many.
+    few: Vec<u16>,
     /// The first cell that has a place: the first of a power of two.
     first: usize,
     /// Index in `counts` of each cell, from the first power of two that occurred to the last.
@@ -33,14 +38,19 @@ pub(super) struct Cells {
 impl Cells {
     /// Adds one to each bucket.
     pub(super) fn add_each(&mut self, buckets: &[u16]) {
-        // Values that follow each other are often close.
-        let (mut known, mut place) = (usize::MAX, 0);
+        if self.counts.is_empty() && self.few.len() + buckets.len() <= FEW {
+            // At once: nothing is allocated in the long run.
+            self.few.reserve_exact(FEW - self.few.len());
+            return self.few.extend_from_slice(buckets);
+        }
+        let few = std::mem::take(&mut self.few);
+        self.count_each(&few);
+        self.count_each(buckets);
+    }
+
+    fn count_each(&mut self, buckets: &[u16]) {
         for &bucket in buckets {
-            let cell = usize::from(bucket) / CELL;
-            if cell != known {
-                (known, place) = (cell, self.place(cell));
-            }
-            let count = &mut self.counts[place][usize::from(bucket) % CELL];
+            let count = self.count(bucket);
             *count = count.wrapping_add(1);
             if *count == 0 {
                 self.carry(bucket, 1);
@@ -77,10 +87,15 @@ impl Cells {
         }
     }
 
-    /// Buckets with anything in them, in ascending order, with their counts.
-    pub(super) fn list(&self) -> Vec<(u16, u64)> {
-        let filled: usize = self.counts.iter().map(|cell| cell.iter().filter(|&&count| count > 0).count()).sum();
-        let mut list = Vec::with_capacity(filled + self.carries.len());
+    /// Buckets with anything in them or in `more`, in ascending order, with their counts.
+    pub(super) fn list(&self, more: &[u16]) -> Vec<(u16, u64)> {
+        let mut loose = [&self.few, more].concat();
+        loose.sort_unstable();
+        let mut list = Vec::with_capacity(loose.len());
+        list.extend(loose.chunk_by(u16::eq).map(|alike| (alike[0], alike.len() as u64)));
+        if self.counts.is_empty() {
+            return list;
+        }
         for (cell, &place) in (self.first..).zip(&self.places).filter(|&(_, &place)| place != NONE) {
             for (offset, &count) in self.counts[usize::from(place)].iter().enumerate() {
                 if count > 0 {
@@ -88,31 +103,25 @@ impl Cells {
                 }
             }
         }
-        for &(bucket, multiple) in &self.carries {
-            let carry = multiple << COUNT_BITS;
-            match list.binary_search_by_key(&bucket, |&(listed, _)| listed) {
-                Ok(place) => list[place].1 += carry,
-                Err(place) => list.insert(place, (bucket, carry)),
-            }
-        }
+        list.extend(self.carries.iter().map(|&(bucket, multiple)| (bucket, multiple << COUNT_BITS)));
+        // Three runs in ascending order.
+        list.sort_by_key(|&(bucket, _)| bucket);
+        list.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            kept.1 += if same { next.1 } else { 0 };
+            same
+        });
         list
     }
 
     /// The count of a bucket in its cell, which is taken if it is new.
     #[inline(always)]
     fn count(&mut self, bucket: u16) -> &mut u16 {
-        let place = self.place(usize::from(bucket) / CELL);
+        let cell = usize::from(bucket) / CELL;
+        // None is beyond the last.
+        let known = usize::from(*self.places.get(cell.wrapping_sub(self.first)).unwrap_or(&NONE));
+        let place = if known < self.counts.len() { known } else { self.take(cell).into() };
         &mut self.counts[place][usize::from(bucket) % CELL]
-    }
-
-    /// The place of a cell, which is taken if it is new.
-    #[inline(always)]
-    fn place(&mut self, cell: usize) -> usize {
-        let known = self.places.get(cell.wrapping_sub(self.first)).filter(|&&place| place != NONE);
-        match known {
-            Some(&place) => place.into(),
-            None => self.take(cell).into(),
-        }
     }
 
     #[cold]
@@ -150,7 +159,7 @@ impl Cells {
     /// Bytes on the heap.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
-        size_of::<u16>() * self.places.capacity()
+        size_of::<u16>() * (self.few.capacity() + self.places.capacity())
             + size_of::<[u16; CELL]>() * self.counts.capacity()
             + size_of::<(u16, u64)>() * self.carries.capacity()
     }

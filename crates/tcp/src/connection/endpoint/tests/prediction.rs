@@ -228,10 +228,10 @@ fn most_segments_of_a_transfer_are_predicted() {
             let config = host(name, transfer.clone(), ecn);
             let shares = compare([&config, &config], [&cubic, &cubic], Network::default(), &bulk);
             assert!(shares[0] >= 98 && shares[1] >= 98, "{name} {ecn:?}: {shares:?}");
-            // A loss now and then costs a round trip of other segments each.
+            // A loss now and then costs few others: reports of a gap are recognized too.
             let lossy = Network { seed: 1, lost: 1, ..Network::default() };
             let shares = compare([&config, &config], [&cubic, &cubic], lossy, &bulk);
-            assert!(shares[0] >= 20 && shares[1] >= 20, "{name} {ecn:?} with losses: {shares:?}");
+            assert!(shares[0] >= 95 && shares[1] >= 95, "{name} {ecn:?} with losses: {shares:?}");
         }
     }
 }
