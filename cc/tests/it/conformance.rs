@@ -7,8 +7,9 @@
 use ackclock_cc::{
     Balia, CcSpec, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig, CubicRules, Dctcp,
     DctcpConfig, DctcpRules, Hd, HdConfig, Htcp, HtcpConfig, HystartConfig, HystartPlusPlusConfig, HystartRules, Lia,
-    LinuxCdg, LinuxCdgConfig, NewReno, NewRenoConfig, Olia, Prague, PragueConfig, Scalable, ScalableConfig,
-    SlowStartRules, Stack, Vegas, VegasConfig, Westwood, WestwoodConfig, Wvegas, WvegasConfig,
+    LinuxCdg, LinuxCdgConfig, LinuxVegas, LinuxVegasConfig, NewReno, NewRenoConfig, Olia, Prague, PragueConfig,
+    Scalable, ScalableConfig, SlowStartRules, Stack, Vegas, VegasConfig, Westwood, WestwoodConfig, Wvegas,
+    WvegasConfig,
 };
 use ackclock_units::{Random, Span};
 use proptest::prelude::*;
@@ -123,6 +124,8 @@ fn all() -> Vec<Box<dyn CongestionControl>> {
         )),
         Box::new(Vegas::new(VegasConfig { alpha: u32::MAX, rtt_unit: Span::ZERO, ..VegasConfig::default() })),
         Box::new(Vegas::new(VegasConfig { alpha: 0, beta: 0, reno: old_linux, ..VegasConfig::default() })),
+        Box::new(LinuxVegas::new(LinuxVegasConfig { alpha: u32::MAX, beta: u32::MAX, ..Default::default() })),
+        Box::new(LinuxVegas::new(LinuxVegasConfig { alpha: 0, beta: 0, gamma: 0, reno: old_linux })),
         Box::new(LinuxCdg::new(LinuxCdgConfig::default(), random())),
         Box::new(LinuxCdg::new(
             LinuxCdgConfig { window: 1, use_tolerance: true, use_shadow: false, use_ineff: 0, ..Default::default() },
@@ -150,7 +153,7 @@ fn all() -> Vec<Box<dyn CongestionControl>> {
 }
 
 /// The promises that an algorithm does not make, with reasons. All others promise everything.
-const EXCEPTIONS: [Exception; 12] = [
+const EXCEPTIONS: [Exception; 13] = [
     // draft-ietf-ccwg-bbr, "Congestion Window": it follows the model of the path.
     (
         "bbr",
@@ -171,6 +174,11 @@ const EXCEPTIONS: [Exception; 12] = [
     // or not.
     ("prague", Promise::UnusedDoesNotGrow, "the window follows by a segment for each ACK what has grown before"),
     ("prague", Promise::OneReduction, "the window follows one reduction by a segment for each ACK"),
+    (
+        "linux vegas",
+        Promise::UnusedDoesNotGrow,
+        "tcp_vegas_cong_avoid calls tcp_slow_start, and adds its segment, without tcp_is_cwnd_limited",
+    ),
     ("westwood", Promise::OneReduction, "the end of recovery sets window and threshold to the estimate of that time"),
 ];
 

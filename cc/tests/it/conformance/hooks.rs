@@ -57,6 +57,7 @@ fn each_asks_for_what_it_uses() {
             "cdg" if cc.inspect().enhanced_rtt.is_none() => arrivals,
             "cdg" => Needs { recovery_acks: true, ..enhanced },
             "hd" | "chd" => enhanced,
+            "vegas" if cc.inspect().enhanced_rtt.is_none() => Needs { reno_halving: true, ..arrivals },
             "vegas" => Needs { reno_halving: true, ..enhanced },
             "dctcp" => Needs { ecn: EcnUse::All, ..arrivals },
             "prague" => Needs { whole_control: true, ecn: EcnUse::Scalable, ..Needs::default() },

@@ -234,7 +234,7 @@ fn candidates(before: &Baseline, stage: &str, settings: &[String], path: &str) -
     values.into_iter().chain(by_hand.map(|&(.., value)| value.to_owned())).chain(names)
 }
 
-/// Stages on which a key of a subject has changed something, by its settings: other keys of it are likely to do so there.
+/// How many keys of a subject have changed something on a stage: others are tried there first.
 type Likely = Mutex<BTreeMap<(&'static str, &'static [&'static str]), BTreeMap<&'static str, usize>>>;
 
 /// A stage and a value with which a key changes the result.
